@@ -101,13 +101,13 @@ static void allowance_release(struct istripe_leg *leg, u32 room, struct list_hea
 	}
 }
 
-static void allowance_send(struct istripe_leg *leg, struct list_head *list)
+static void allowance_send(struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 
 	list_for_each_entry_safe(leg_task, next, list, entry) {
 		list_del(&leg_task->entry);
-		istripe_leg_send(leg, leg_task, ISTRIPE_SUBMIT_LATER);
+		istripe_leg_send(leg_task, ISTRIPE_SUBMIT_LATER);
 	}
 }
 
@@ -131,8 +131,9 @@ static void allowance_arm(struct istripe_leg *leg)
 				   msecs_to_jiffies(SEND_ONE_MS));
 }
 
-bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+bool istripe_allowance_take(struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_allowance *allowance = &leg->allowance;
 	bool may = true;
 	bool failed;
@@ -218,7 +219,7 @@ void istripe_allowance_give(struct istripe_leg *leg, bool answered)
 	if (busy_ms)
 		pr_info("%s/%u: the LUN takes commands again after %u ms\n", leg->volume->name,
 			leg->index, busy_ms);
-	allowance_send(leg, &list);
+	allowance_send(&list);
 }
 
 static void allowance_halve(struct istripe_allowance *allowance, u32 in_flight)
@@ -232,14 +233,13 @@ static void allowance_halve(struct istripe_allowance *allowance, u32 in_flight)
 }
 
 /* @in_flight: commands that the LUN has taken, the refused one not counted. */
-static void allowance_shrink(struct istripe_leg *leg, const struct istripe_leg_task *leg_task,
-			     u32 in_flight)
+static void allowance_shrink(const struct istripe_leg_task *leg_task, u32 in_flight)
 {
-	struct istripe_allowance *allowance = &leg->allowance;
+	struct istripe_allowance *allowance = &leg_task->leg->allowance;
 
 	if (!allowance->on) {
 		WRITE_ONCE(allowance->on, true);
-		allowance->limit = allowance_max(leg);
+		allowance->limit = allowance_max(leg_task->leg);
 		allowance->answered_at = jiffies;
 		allowance->quiet_since = jiffies;
 		allowance_halve(allowance, in_flight);
@@ -267,9 +267,10 @@ static void allowance_add_refused(struct istripe_allowance *allowance,
 }
 
 /* Refusals are flow control and have a limit of their own. Nothing waits in a stopping leg. */
-static bool allowance_gives_up(const struct istripe_leg *leg,
-			       const struct istripe_leg_task *leg_task)
+static bool allowance_gives_up(const struct istripe_leg_task *leg_task)
 {
+	const struct istripe_leg *leg = leg_task->leg;
+
 	/* For one that no path serves patience is over already. */
 	if (leg->stopping || leg_task->unserved)
 		return true;
@@ -277,8 +278,9 @@ static bool allowance_gives_up(const struct istripe_leg *leg,
 	       (leg_task->refusals >= REFUSALS_MIN || allowance_is_dead(leg));
 }
 
-bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+bool istripe_allowance_refused(struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_allowance *allowance = &leg->allowance;
 	bool failed;
 	u32 in_flight;
@@ -286,12 +288,12 @@ bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task 
 	this_cpu_dec(*allowance->in_flight);
 	spin_lock_bh(&leg->lock);
 	in_flight = allowance_in_flight(allowance);
-	allowance_shrink(leg, leg_task, in_flight);
+	allowance_shrink(leg_task, in_flight);
 	allowance_begin(allowance, leg_task, in_flight);
 	if (!allowance->refusing)
 		allowance->refusing_since = jiffies;
 	allowance_charge(leg_task);
-	failed = allowance_gives_up(leg, leg_task);
+	failed = allowance_gives_up(leg_task);
 	if (!failed)
 		allowance_add_refused(allowance, leg_task);
 	allowance->refusing = allowance_waits(allowance) || in_flight;
@@ -387,7 +389,7 @@ static void allowance_work(struct work_struct *work)
 	allowance_release(leg, allowance_send_one(leg, in_flight), &list);
 	allowance_arm(leg);
 	spin_unlock_bh(&leg->lock);
-	allowance_send(leg, &list);
+	allowance_send(&list);
 }
 
 void istripe_allowance_expire(struct istripe_leg *leg, struct list_head *list)

@@ -52,7 +52,7 @@ void istripe_allowance_free(struct istripe_leg *leg);
  * May a task, not in flight, be sent now? True: it counts until istripe_allowance_give(), _drop()
  * or _refused(). False: it waits, or has failed because the leg is stopping. Any context.
  */
-bool istripe_allowance_take(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+bool istripe_allowance_take(struct istripe_leg_task *leg_task);
 
 /* A task let in found no nexus: in 100 ms waiting ones are let in, to be parked. leg->lock. */
 void istripe_allowance_drop(struct istripe_leg *leg);
@@ -63,7 +63,7 @@ void istripe_allowance_give(struct istripe_leg *leg, bool answered);
 /*
  * The LUN has refused a task that was let in. True: it waits; false: for too long. In its done().
  */
-bool istripe_allowance_refused(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+bool istripe_allowance_refused(struct istripe_leg_task *leg_task);
 
 /**
  * istripe_allowance_busy_ms() - for how long has the LUN taken none of the commands that wait?

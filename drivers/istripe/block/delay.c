@@ -5,8 +5,9 @@
 #include "block/workqueue.h"
 
 /* Sorted by @due. The search starts at the end, where most tasks belong. */
-static void delay_add(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+static void delay_add(struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_leg_task *before;
 
 	lockdep_assert_held(&leg->lock);
@@ -27,15 +28,16 @@ static void delay_arm(struct istripe_leg *leg)
 				 time_after(first->due, jiffies) ? first->due - jiffies : 0);
 }
 
-void istripe_delay_task(struct istripe_leg *leg, struct istripe_leg_task *leg_task, u32 delay_ms)
+void istripe_delay_task(struct istripe_leg_task *leg_task, u32 delay_ms)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	bool stopping;
 
 	leg_task->due = jiffies + msecs_to_jiffies(delay_ms);
 	spin_lock_bh(&leg->lock);
 	stopping = leg->stopping;
 	if (!stopping) {
-		delay_add(leg, leg_task);
+		delay_add(leg_task);
 		delay_arm(leg);
 	}
 	spin_unlock_bh(&leg->lock);

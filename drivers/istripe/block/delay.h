@@ -17,7 +17,7 @@ struct istripe_delay {
 void istripe_delay_init(struct istripe_leg *leg);
 
 /* Sends a task again after @delay_ms; fails it when the leg is stopping. Any context. */
-void istripe_delay_task(struct istripe_leg *leg, struct istripe_leg_task *leg_task, u32 delay_ms);
+void istripe_delay_task(struct istripe_leg_task *leg_task, u32 delay_ms);
 
 /* The leg is stopping and istripe_leg_expire() has taken the tasks. Sleeps. */
 void istripe_delay_stop(struct istripe_leg *leg);

@@ -217,9 +217,9 @@ void istripe_ghosts_fail(const struct istripe_leg_task *leg_task)
 	spin_unlock_bh(&leg->lock);
 }
 
-struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
-						const struct istripe_leg_task *leg_task)
+struct istripe_nexus *istripe_ghosts_in_the_way(const struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_nexus *nexus;
 	struct istripe_range range;
 	u32 at;
@@ -409,7 +409,7 @@ static void ghosts_take_overlaid(struct istripe_nexus *nexus, struct list_head *
 
 	lockdep_assert_held(&nexus->leg->lock);
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry)
-		if (leg_task->behind && istripe_ghosts_in_the_way(nexus->leg, leg_task) != nexus)
+		if (leg_task->behind && istripe_ghosts_in_the_way(leg_task) != nexus)
 			list_move_tail(&leg_task->entry, list);
 }
 

@@ -76,8 +76,7 @@ void istripe_ghosts_end(struct istripe_nexus *nexus);
 void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list);
 
 /* The nexus whose fence a task that is about to be sent must wait for, or NULL. Under leg->lock. */
-struct istripe_nexus *istripe_ghosts_in_the_way(struct istripe_leg *leg,
-						const struct istripe_leg_task *leg_task);
+struct istripe_nexus *istripe_ghosts_in_the_way(const struct istripe_leg_task *leg_task);
 
 /*
  * How long a task may still wait for the fence, in jiffies: recovery_timeout_ms, but not less

@@ -74,7 +74,7 @@ static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t statu
 
 static void io_task_again(struct istripe_leg_task *leg_task)
 {
-	istripe_leg_submit(leg_task->leg, leg_task, ISTRIPE_SUBMIT_LATER);
+	istripe_leg_submit(leg_task, ISTRIPE_SUBMIT_LATER);
 }
 
 /* Is recovery_timeout_ms over, if it began at @since? */
@@ -241,7 +241,7 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 			istripe_leg_wake(leg);
 			istripe_alua_ask_all(leg);
 		}
-		istripe_delay_task(leg, leg_task, UNSERVED_PAUSE_MS);
+		istripe_delay_task(leg_task, UNSERVED_PAUSE_MS);
 	} else {
 		pr_warn_ratelimited("%s/%u: %s: given up\n", leg->volume->name, leg->index,
 				    words.text);
@@ -261,7 +261,7 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
 	else if (retries == 1)
 		io_task_again(leg_task);
 	else
-		istripe_delay_task(leg_task->leg, leg_task, FAILURE_PAUSE_MS << (retries - 2));
+		istripe_delay_task(leg_task, FAILURE_PAUSE_MS << (retries - 2));
 }
 
 /*
@@ -284,7 +284,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	leg_task->losses = min(leg_task->losses + 1, U8_MAX);
 	if (!io_task_may_repeat(leg_task)) {
 		leg_task->given_up = given_up;
-		istripe_leg_await_fence(leg, leg_task);
+		istripe_leg_await_fence(leg_task);
 	} else if (given_up != BLK_STS_OK) {
 		io_task_failed(leg_task, given_up);
 	} else {
@@ -430,15 +430,13 @@ static bool io_task_busy_path(struct istripe_leg_task *leg_task)
 
 static void io_task_busy(struct istripe_leg_task *leg_task)
 {
-	struct istripe_leg *leg = leg_task->leg;
-
 	io_count_retry(leg_task);
 	if (io_task_busy_path(leg_task))
 		return;
-	if (READ_ONCE(leg->policy) != ISTRIPE_POLICY_FAILOVER ||
+	if (READ_ONCE(leg_task->leg->policy) != ISTRIPE_POLICY_FAILOVER ||
 	    leg_task->refusals >= FAILOVER_REFUSALS)
 		io_task_avoid(leg_task);
-	if (!istripe_allowance_refused(leg, leg_task))
+	if (!istripe_allowance_refused(leg_task))
 		io_task_unserved(leg_task, "busy for too long", BLK_STS_IOERR);
 }
 
@@ -732,7 +730,7 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 		leg_task->task.done = io_task_done;
 		legs |= BIT_ULL(leg->index);
 		atomic64_inc(&leg->commands);
-		istripe_leg_submit(leg, leg_task, more ? ISTRIPE_SUBMIT_MORE : ISTRIPE_SUBMIT_NOW);
+		istripe_leg_submit(leg_task, more ? ISTRIPE_SUBMIT_MORE : ISTRIPE_SUBMIT_NOW);
 	}
 	io_put(io);
 	return legs;

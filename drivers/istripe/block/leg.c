@@ -71,9 +71,9 @@ static void leg_announce(struct istripe_leg *leg)
 	istripe_announce(&leg->volume->announce);
 }
 
-static struct istripe_nexus *leg_pick(struct istripe_leg *leg,
-				      const struct istripe_leg_task *leg_task)
+static struct istripe_nexus *leg_pick(const struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_path *path = istripe_policy_pick(leg, leg_task->task.data.length_bytes);
 	u16 avoid = leg_task->avoid;
 	u16 busy = istripe_busy_paths(leg);
@@ -129,8 +129,9 @@ void istripe_leg_wake(struct istripe_leg *leg)
  * Keeps a task, not in flight, until the leg serves. False: it does, submit the task. True: it is
  * parked, or has failed because nothing waits any more.
  */
-static bool leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+static bool leg_park(struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	bool serving, failed;
 
 	spin_lock_bh(&leg->lock);
@@ -149,9 +150,9 @@ static bool leg_park(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
 	return !serving;
 }
 
-void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
-		      enum istripe_submit when)
+void istripe_leg_send(struct istripe_leg_task *leg_task, enum istripe_submit when)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
 
@@ -160,10 +161,10 @@ void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task
 		leg_task->generation = READ_ONCE(leg->generations);
 	WRITE_ONCE(leg_task->since, jiffies);
 	do {
-		nexus = leg_pick(leg, leg_task);
+		nexus = leg_pick(leg_task);
 		if (nexus && istripe_nexus_submit(nexus, leg_task, when))
 			break;
-	} while (!leg_park(leg, leg_task));
+	} while (!leg_park(leg_task));
 	srcu_read_unlock(&leg->srcu, section);
 }
 
@@ -208,7 +209,7 @@ void istripe_leg_redrive(struct istripe_leg *leg, struct list_head *list)
 		if (leg_task->given_up)
 			istripe_leg_task_fail(leg_task, leg_task->given_up);
 		else
-			istripe_leg_submit(leg, leg_task, ISTRIPE_SUBMIT_LATER);
+			istripe_leg_submit(leg_task, ISTRIPE_SUBMIT_LATER);
 	}
 }
 
@@ -493,25 +494,27 @@ static void leg_fail_if_over(struct istripe_leg *leg)
  * Read without leg->lock: a ghost is noted before its write is answered, so whoever follows the
  * answer sees it. The data that are sent again are those of the ghost.
  */
-static bool leg_may_wait_behind(const struct istripe_leg *leg,
-				const struct istripe_leg_task *leg_task)
+static bool leg_may_wait_behind(const struct istripe_leg_task *leg_task)
 {
+	const struct istripe_leg *leg = leg_task->leg;
+
 	if ((leg_task->resent && !leg_task->unlike) || leg_task->flushes)
 		return false;
 	if (!leg_task->task.write)
-		return READ_ONCE(leg->ghosts_failed) || istripe_overlays_may_meet(leg, leg_task);
+		return READ_ONCE(leg->ghosts_failed) || istripe_overlays_may_meet(leg_task);
 	return READ_ONCE(leg->ghost_nexuses) || READ_ONCE(leg->overlays.count);
 }
 
-static bool leg_waits_behind(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+static bool leg_waits_behind(struct istripe_leg_task *leg_task)
 {
 	enum istripe_overlay_admits admits = ISTRIPE_OVERLAY_WAITS;
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_nexus *nexus;
 
 	spin_lock_bh(&leg->lock);
-	nexus = istripe_ghosts_in_the_way(leg, leg_task);
+	nexus = istripe_ghosts_in_the_way(leg_task);
 	if (!nexus)
-		admits = istripe_overlays_admit(leg, leg_task);
+		admits = istripe_overlays_admit(leg_task);
 	if (admits == ISTRIPE_OVERLAY_NOTED && leg->ghosts_failed) {
 		leg->overlays.noted = true;
 		leg_arm_fence(leg);
@@ -531,13 +534,14 @@ static bool leg_waits_behind(struct istripe_leg *leg, struct istripe_leg_task *l
 	return admits == ISTRIPE_OVERLAY_WAITS;
 }
 
-void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
-			enum istripe_submit when)
+void istripe_leg_submit(struct istripe_leg_task *leg_task, enum istripe_submit when)
 {
-	if (unlikely(leg_may_wait_behind(leg, leg_task)) && leg_waits_behind(leg, leg_task))
+	struct istripe_leg *leg = leg_task->leg;
+
+	if (unlikely(leg_may_wait_behind(leg_task)) && leg_waits_behind(leg_task))
 		leg_fail_if_over(leg);
-	else if (istripe_allowance_take(leg, leg_task))
-		istripe_leg_send(leg, leg_task, when);
+	else if (istripe_allowance_take(leg_task))
+		istripe_leg_send(leg_task, when);
 }
 
 static void leg_resend(struct istripe_nexus *nexus, struct list_head *list)
@@ -583,8 +587,10 @@ void istripe_leg_resend(struct istripe_leg *leg)
 	leg_redrive_lost(leg, &list);
 }
 
-void istripe_leg_await_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task)
+void istripe_leg_await_fence(struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
+
 	leg_task->behind = false;
 	spin_lock_bh(&leg->lock);
 	istripe_leg_task_stop_clocks(leg_task);

@@ -236,12 +236,10 @@ const char *istripe_leg_state_name(enum istripe_leg_state state);
 void istripe_leg_expire(struct istripe_leg *leg);
 
 /* Sends a task. For @when and the context see istripe_session_submit(). */
-void istripe_leg_submit(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
-			enum istripe_submit when);
+void istripe_leg_submit(struct istripe_leg_task *leg_task, enum istripe_submit when);
 
 /* The same for a task that the allowance has let in (istripe_allowance_take()). */
-void istripe_leg_send(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
-		      enum istripe_submit when);
+void istripe_leg_send(struct istripe_leg_task *leg_task, enum istripe_submit when);
 
 /* Nothing is sent while failed writes without a fence may still be carried out. Under leg->lock. */
 static inline bool istripe_leg_serving(const struct istripe_leg *leg)
@@ -275,7 +273,7 @@ bool istripe_leg_nexus_leads_here(struct istripe_nexus *nexus);
  * within recovery_timeout_ms. On a leg with one path the leg serves nothing while a task that is
  * given up waits, even if other sessions of the path are live: it fails then, too. Any context.
  */
-void istripe_leg_await_fence(struct istripe_leg *leg, struct istripe_leg_task *leg_task);
+void istripe_leg_await_fence(struct istripe_leg_task *leg_task);
 
 /* The keys of reservations are gone: sends writes again that had to wait for them. Any context. */
 void istripe_leg_resend(struct istripe_leg *leg);

@@ -125,12 +125,11 @@ void istripe_overlays_fenced(struct istripe_nexus *nexus)
 
 /* Tasks */
 
-static void overlay_note(const struct istripe_leg *leg, struct istripe_overlay *overlay,
-			 const struct istripe_leg_task *leg_task, u64 lba,
-			 const struct istripe_range *shared)
+static void overlay_note(struct istripe_overlay *overlay, const struct istripe_leg_task *leg_task,
+			 u64 lba, const struct istripe_range *shared)
 {
 	const struct istripe_task *task = &leg_task->task;
-	u32 block_bytes = istripe_overlay_block_bytes(leg);
+	u32 block_bytes = istripe_overlay_block_bytes(leg_task->leg);
 	u32 at = shared->lba - overlay->range.lba, blocks = istripe_range_blocks(shared);
 	u8 *to = overlay->data + (size_t)at * block_bytes;
 	struct istripe_cursor cursor = {};
@@ -150,13 +149,14 @@ static void overlay_note(const struct istripe_leg *leg, struct istripe_overlay *
 }
 
 /* To a task that reads, or writes a copy. */
-static void overlay_fill(const struct istripe_leg *leg, const struct istripe_overlay *overlay,
-			 const struct istripe_task *task, u64 lba,
+static void overlay_fill(const struct istripe_overlay *overlay,
+			 const struct istripe_leg_task *leg_task, u64 lba,
 			 const struct istripe_range *shared)
 {
+	const struct istripe_task *task = &leg_task->task;
 	u64 first = overlay->range.lba;
 	u32 from = shared->lba - first, to = shared->end - first, end;
-	u32 bytes = istripe_overlay_block_bytes(leg);
+	u32 bytes = istripe_overlay_block_bytes(leg_task->leg);
 	struct istripe_cursor cursor = {};
 
 	for (from = find_next_bit(overlay->valid, to, from); from < to;
@@ -169,15 +169,15 @@ static void overlay_fill(const struct istripe_leg *leg, const struct istripe_ove
 }
 
 /* The newest data of a task's blocks, as far as there are any. */
-static void overlays_fill(const struct istripe_leg *leg, const struct istripe_task *task,
+static void overlays_fill(const struct istripe_leg_task *leg_task,
 			  const struct istripe_range *range)
 {
 	const struct istripe_overlay *overlay;
 	struct istripe_range shared;
 
-	list_for_each_entry(overlay, &leg->overlays.list, entry)
+	list_for_each_entry(overlay, &leg_task->leg->overlays.list, entry)
 		if (istripe_range_share(&overlay->range, range, &shared))
-			overlay_fill(leg, overlay, task, range->lba, &shared);
+			overlay_fill(overlay, leg_task, range->lba, &shared);
 }
 
 /* By its segments, which are those of a part of it, too. */
@@ -190,10 +190,9 @@ static bool task_writes_copy(const struct istripe_overlays *overlays,
 }
 
 /* Returns whether the data of a write are noted. */
-static bool overlays_note(struct istripe_leg *leg, struct istripe_leg_task *leg_task,
-			  const struct istripe_range *range)
+static bool overlays_note(struct istripe_leg_task *leg_task, const struct istripe_range *range)
 {
-	struct istripe_overlays *overlays = &leg->overlays;
+	struct istripe_overlays *overlays = &leg_task->leg->overlays;
 	struct istripe_overlay *overlay;
 	struct istripe_range shared;
 	bool noted = false;
@@ -205,7 +204,7 @@ static bool overlays_note(struct istripe_leg *leg, struct istripe_leg_task *leg_
 		from = shared.lba - overlay->range.lba;
 		to = shared.end - overlay->range.lba;
 		if (leg_task->task.write) {
-			overlay_note(leg, overlay, leg_task, range->lba, &shared);
+			overlay_note(overlay, leg_task, range->lba, &shared);
 			noted = true;
 		} else if (find_next_bit(overlay->valid, to, from) < to) {
 			leg_task->overlay_epoch = overlays->epoch;
@@ -214,9 +213,9 @@ static bool overlays_note(struct istripe_leg *leg, struct istripe_leg_task *leg_
 	return noted;
 }
 
-enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg *leg,
-						   struct istripe_leg_task *leg_task)
+enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_overlays *overlays = &leg->overlays;
 	struct istripe_range range;
 
@@ -226,20 +225,19 @@ enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg *leg,
 	if (task_writes_copy(overlays, leg_task)) {
 		/* It may be several tasks, over several paths. */
 		istripe_range_add(&overlays->copy_range, &range);
-		overlays_fill(leg, &leg_task->task, &range);
+		overlays_fill(leg_task, &range);
 	} else if (leg_task->task.write && istripe_range_meets(&overlays->copy_range, &range)) {
 		istripe_leg_task_stop_clocks(leg_task);
 		list_add_tail(&leg_task->entry, &overlays->waiting);
 		return ISTRIPE_OVERLAY_WAITS;
 	}
 	/* A copy, too: it may be newer than all that an overlay of another nexus has seen. */
-	return overlays_note(leg, leg_task, &range) ? ISTRIPE_OVERLAY_NOTED : ISTRIPE_OVERLAY_GO;
+	return overlays_note(leg_task, &range) ? ISTRIPE_OVERLAY_NOTED : ISTRIPE_OVERLAY_GO;
 }
 
-bool istripe_overlays_may_meet(const struct istripe_leg *leg,
-			       const struct istripe_leg_task *leg_task)
+bool istripe_overlays_may_meet(const struct istripe_leg_task *leg_task)
 {
-	const struct istripe_overlays *overlays = &leg->overlays;
+	const struct istripe_overlays *overlays = &leg_task->leg->overlays;
 	struct istripe_range range, all;
 
 	if (!READ_ONCE(overlays->count))
@@ -260,7 +258,7 @@ bool istripe_overlays_patch(struct istripe_leg_task *leg_task)
 	spin_lock_bh(&leg->lock);
 	same = leg_task->overlay_epoch == leg->overlays.epoch;
 	if (same)
-		overlays_fill(leg, &leg_task->task, &range);
+		overlays_fill(leg_task, &range);
 	leg_task->overlay_epoch = 0;
 	spin_unlock_bh(&leg->lock);
 	return same;

@@ -93,15 +93,13 @@ bool istripe_overlay_covers(const struct istripe_overlay *overlay,
 			    const struct istripe_range *range);
 
 /* May a read get data of an overlay? Without a lock: what is acknowledged is seen. */
-bool istripe_overlays_may_meet(const struct istripe_leg *leg,
-			       const struct istripe_leg_task *leg_task);
+bool istripe_overlays_may_meet(const struct istripe_leg_task *leg_task);
 
 /*
  * A task is about to be sent: the data of a write are noted, and of a read that it must be patched.
  * Under leg->lock.
  */
-enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg *leg,
-						   struct istripe_leg_task *leg_task);
+enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg_task *leg_task);
 
 /*
  * A read whose overlay_epoch is not 0 is done: its data become the newest ones. False: it must be
