@@ -134,13 +134,13 @@ static bool carrier_serves(struct istripe_nexus *nexus)
 	return serves;
 }
 
-static bool carrier_elsewhere(struct istripe_leg *leg, const struct istripe_nexus *nexus)
+static bool carrier_elsewhere(const struct istripe_nexus *nexus)
 {
 	struct istripe_nexus *other;
 	bool found = false;
 	u32 at;
 
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(nexus->leg, other, at)
 		found = found || (other != nexus && carrier_serves(other));
 	return found;
 }
@@ -164,7 +164,7 @@ void istripe_carrier_check(struct istripe_leg *leg)
 
 	/* A link may go down meanwhile: never the last session that has one. */
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (carrier_elsewhere(leg, nexus))
+		if (carrier_elsewhere(nexus))
 			carrier_give_up(nexus);
 	srcu_read_unlock(&leg->srcu, section);
 }

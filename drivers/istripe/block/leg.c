@@ -247,8 +247,10 @@ static bool leg_recovery_is_over(const struct istripe_leg *leg)
 	return recovery_ms >= 0 && time_after_eq(jiffies, istripe_leg_outage_end(leg, recovery_ms));
 }
 
-static void leg_set_unfenced(struct istripe_leg *leg, struct istripe_nexus *nexus)
+static void nexus_set_unfenced(struct istripe_nexus *nexus)
 {
+	struct istripe_leg *leg = nexus->leg;
+
 	lockdep_assert_held(&leg->lock);
 	if (!nexus->unfenced)
 		WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses + 1);
@@ -291,7 +293,7 @@ static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *l
 				continue;
 			leg->failed_writes.unfenced++;
 			__set_bit(nexus->path->index, &leg->failed_writes.paths);
-			leg_set_unfenced(leg, nexus);
+			nexus_set_unfenced(nexus);
 		}
 		list_splice_tail_init(&nexus->awaiting_fence, list);
 	}
@@ -325,9 +327,10 @@ static bool leg_refuses_again(const struct istripe_leg *leg)
  * @served: istripe_leg_serving() before the change that has just been made. @lost: whose session is
  * lost; it is not woken: sessions that are lost at once would not make its back-off grow.
  */
-static void leg_check_recovery(struct istripe_leg *leg, const struct istripe_nexus *lost,
-			       bool served)
+static void leg_check_recovery(const struct istripe_nexus *lost, bool served)
 {
+	struct istripe_leg *leg = lost->leg;
+
 	if (served && !istripe_leg_serving(leg)) {
 		if (!leg_refuses_again(leg))
 			WRITE_ONCE(leg->down_since, jiffies);
@@ -369,12 +372,12 @@ static void leg_choose(struct istripe_leg *leg)
 }
 
 /* @connections: of the nexus's session; 0: it is lost. */
-static void leg_set_live(struct istripe_leg *leg, struct istripe_nexus *nexus, u32 connections)
+static void nexus_set_live(struct istripe_nexus *nexus, u32 connections)
 {
-	lockdep_assert_held(&leg->lock);
+	lockdep_assert_held(&nexus->leg->lock);
 	nexus->connections = connections;
 	WRITE_ONCE(nexus->live, connections);
-	leg_choose(leg);
+	leg_choose(nexus->leg);
 }
 
 void istripe_leg_nexus_off(struct istripe_nexus *nexus)
@@ -384,14 +387,14 @@ void istripe_leg_nexus_off(struct istripe_nexus *nexus)
 
 	if (!nexus->live)
 		return;
-	leg_set_live(leg, nexus, 0);
+	nexus_set_live(nexus, 0);
 	WRITE_ONCE(leg->generations, leg->generations + 1);
 	nexus->generation = leg->generations;
 	/* A nexus that is being taken out does not count as lost. */
 	leg->losses += nexus->wanted;
 	/* Another outage than that of ports that refuse. */
 	WRITE_ONCE(leg->port_refused, false);
-	leg_check_recovery(leg, nexus, served);
+	leg_check_recovery(nexus, served);
 }
 
 void istripe_leg_nexus_lost(struct istripe_nexus *nexus)
@@ -420,9 +423,9 @@ void istripe_leg_nexus_want(struct istripe_nexus *nexus, bool wanted)
  * Whether fence_timeout_ms counts for a nexus, and when it is over. Not while no nexus could take
  * its tasks: then a fence costs nothing. Not for a loss of an earlier start of the volume.
  */
-static bool leg_fence_deadline(const struct istripe_leg *leg, const struct istripe_nexus *nexus,
-			       unsigned long *end)
+static bool nexus_fence_deadline(const struct istripe_nexus *nexus, unsigned long *end)
 {
+	const struct istripe_leg *leg = nexus->leg;
 	s32 timeout_ms = READ_ONCE(leg->fence_timeout_ms);
 
 	lockdep_assert_held(&leg->lock);
@@ -442,7 +445,7 @@ static void leg_arm_fence(struct istripe_leg *leg)
 
 	lockdep_assert_held(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (leg_fence_deadline(leg, nexus, &end))
+		if (nexus_fence_deadline(nexus, &end))
 			first = min(first, (long)(end - jiffies));
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
 			if (istripe_leg_serving(leg))
@@ -622,9 +625,10 @@ static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_he
 }
 
 /* Nothing that waited for its fence does so any more: it is on @list. */
-static void leg_end_fence(struct istripe_leg *leg, struct istripe_nexus *nexus,
-			  struct list_head *list)
+static void nexus_end_fence(struct istripe_nexus *nexus, struct list_head *list)
 {
+	struct istripe_leg *leg = nexus->leg;
+
 	lockdep_assert_held(&leg->lock);
 	list_splice_tail_init(&nexus->awaiting_fence, list);
 	istripe_ghosts_end(nexus);
@@ -634,7 +638,7 @@ static void leg_end_fence(struct istripe_leg *leg, struct istripe_nexus *nexus,
 	WRITE_ONCE(leg->unfenced_nexuses, leg->unfenced_nexuses - 1);
 }
 
-/* After leg_end_fence(). @served: istripe_leg_serving() before that. */
+/* After nexus_end_fence(). @served: istripe_leg_serving() before that. */
 static void leg_fence_ended(struct istripe_leg *leg, bool served, struct list_head *list)
 {
 	leg_take_parked(leg, served, list);
@@ -653,21 +657,21 @@ void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 	served = istripe_leg_serving(leg);
 	nexus->super_unfenced = false;
 	WRITE_ONCE(nexus->undrained, false);
-	leg_end_fence(leg, nexus, &list);
+	nexus_end_fence(nexus, &list);
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_redrive_lost(leg, &list);
 }
 
 /* Of @path; if NULL: is its fence_timeout_ms over? */
-static bool nexus_counts_as_fenced(const struct istripe_leg *leg, const struct istripe_nexus *nexus,
+static bool nexus_counts_as_fenced(const struct istripe_nexus *nexus,
 				   const struct istripe_path *path)
 {
 	unsigned long end;
 
 	if (path)
 		return nexus->path == path && !nexus->live && !nexus->pages_held;
-	return leg_fence_deadline(leg, nexus, &end) && time_after_eq(jiffies, end);
+	return nexus_fence_deadline(nexus, &end) && time_after_eq(jiffies, end);
 }
 
 /* Returns how many writes waited; sets @any when I/O has waited or failed for that. */
@@ -682,7 +686,7 @@ static u32 leg_end_fences(struct istripe_leg *leg, const struct istripe_path *pa
 	spin_lock_bh(&leg->lock);
 	served = istripe_leg_serving(leg);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!nexus_counts_as_fenced(leg, nexus, path))
+		if (!nexus_counts_as_fenced(nexus, path))
 			continue;
 		writes += istripe_leg_nexus_waiting_writes(nexus);
 		waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);
@@ -693,7 +697,7 @@ static u32 leg_end_fences(struct istripe_leg *leg, const struct istripe_path *pa
 		/* A superblock that is written late does harm whatever waits. */
 		if (path)
 			nexus->super_unfenced = false;
-		leg_end_fence(leg, nexus, &list);
+		nexus_end_fence(nexus, &list);
 		/* It was all that the end of a path that retires had to wait for. */
 		if (!nexus->wanted)
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
@@ -783,7 +787,7 @@ void istripe_leg_nexus_live(struct istripe_nexus *nexus)
 	}
 	nexus->busy = false;
 	served = istripe_leg_serving(leg);
-	leg_set_live(leg, nexus, nexus->owned->conn_count);
+	nexus_set_live(nexus, nexus->owned->conn_count);
 	leg_take_parked(leg, served, &list);
 	leg_arm_recovery(leg);
 	leg_arm_fence(leg);
@@ -829,7 +833,7 @@ void istripe_leg_nexus_access(struct istripe_nexus *nexus, const struct istripe_
 	/* It counts when the nexus is live, see istripe_leg_nexus_live(). */
 	if (nexus->live) {
 		leg_take_parked(leg, served, &list);
-		leg_check_recovery(leg, nexus, served);
+		leg_check_recovery(nexus, served);
 		leg_arm_fence(leg);
 	}
 	spin_unlock_bh(&leg->lock);
@@ -847,7 +851,7 @@ void istripe_leg_nexus_refused(struct istripe_nexus *nexus, u8 state)
 		served = istripe_leg_serving(leg);
 		nexus_set_access_state(nexus, state);
 		leg_choose(leg);
-		leg_check_recovery(leg, nexus, served);
+		leg_check_recovery(nexus, served);
 		if (served && !istripe_leg_serving(leg))
 			WRITE_ONCE(leg->port_refused, true);
 	}

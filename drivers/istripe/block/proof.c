@@ -241,12 +241,12 @@ static void proof_decide_alone(struct istripe_proof *proof)
 }
 
 /* No other path leads to its portal group, as far as known; a comparison may have failed. */
-static bool proof_alone(const struct istripe_leg *leg, const struct istripe_nexus *nexus)
+static bool proof_alone(const struct istripe_nexus *nexus)
 {
 	const struct istripe_nexus *other;
 	u32 at;
 
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(nexus->leg, other, at)
 		if (other->path != nexus->path && istripe_proof_same(nexus, other))
 			return false;
 	return true;
@@ -268,7 +268,7 @@ static bool proof_decide(struct istripe_proof *proof, const struct proof_sibling
 	if (holds) {
 		nexus->portal_group = sibling->portal_group;
 		/* A sibling of the same path is no other way. */
-		if (!proof_alone(proof->leg, nexus)) {
+		if (!proof_alone(nexus)) {
 			nexus->unproven[0] = '\0';
 			proof->sibling->unproven[0] = '\0';
 		}
@@ -428,7 +428,7 @@ static void proof_forget_alone(struct istripe_leg *leg)
 
 	lockdep_assert_held(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (proof_alone(leg, nexus))
+		if (proof_alone(nexus))
 			nexus->portal_group = 0;
 }
 
