@@ -38,9 +38,9 @@ u32 istripe_backoff_ms(const struct istripe_nexus *nexus)
 
 	if (nexus->ops->urgent(nexus))
 		max_ms = min_t(u32, max_ms, URGENT_MAX_MS);
-	else if (nexus->refusals)
+	else if (nexus->backoff.refusals)
 		max_ms = max_t(u32, max_ms, REFUSED_MAX_MS);
-	return backoff_ms(nexus->refusals ?: nexus->failures, max_ms);
+	return backoff_ms(nexus->backoff.refusals ?: nexus->backoff.failures, max_ms);
 }
 
 static u32 backoff_asked_ms(const struct istripe_session *session)
@@ -59,16 +59,18 @@ static u32 backoff_asked_ms(const struct istripe_session *session)
 
 u32 istripe_backoff_asked_left_ms(const struct istripe_nexus *nexus)
 {
-	u32 asked_ms = READ_ONCE(nexus->asked_ms);
+	u32 asked_ms = READ_ONCE(nexus->backoff.asked_ms);
+	u32 passed_ms = jiffies_to_msecs(jiffies - READ_ONCE(nexus->backoff.asked_at));
 
-	return asked_ms - min(asked_ms, jiffies_to_msecs(jiffies - READ_ONCE(nexus->asked_at)));
+	return asked_ms - min(asked_ms, passed_ms);
 }
 
 void istripe_backoff_lost(struct istripe_nexus *nexus)
 {
-	WRITE_ONCE(nexus->asked_ms, max(istripe_backoff_asked_left_ms(nexus),
-					backoff_asked_ms(nexus->owned)));
-	WRITE_ONCE(nexus->asked_at, jiffies);
+	u32 left_ms = istripe_backoff_asked_left_ms(nexus);
+
+	WRITE_ONCE(nexus->backoff.asked_ms, max(left_ms, backoff_asked_ms(nexus->owned)));
+	WRITE_ONCE(nexus->backoff.asked_at, jiffies);
 	/* One that failed to join counts, too: the target may have it. */
 	if (nexus->owned->conns[1])
 		nexus->several = true;
@@ -91,17 +93,18 @@ void istripe_backoff_begin(struct istripe_nexus *nexus, u32 wait_ms)
 {
 	unsigned long asked_at = jiffies + msecs_to_jiffies(istripe_backoff_asked_left_ms(nexus));
 	unsigned long retry_at = jiffies + msecs_to_jiffies(wait_ms);
-	unsigned long wake_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
+	unsigned long wake_at = nexus->backoff.attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
 
 	if (time_before(wake_at, asked_at))
 		wake_at = asked_at;
-	WRITE_ONCE(nexus->retry_at, retry_at);
-	WRITE_ONCE(nexus->wake_at, time_after(wake_at, retry_at) ? retry_at : wake_at);
+	WRITE_ONCE(nexus->backoff.retry_at, retry_at);
+	WRITE_ONCE(nexus->backoff.wake_at, time_after(wake_at, retry_at) ? retry_at : wake_at);
 }
 
 unsigned long istripe_backoff_left(const struct istripe_nexus *nexus, bool woken)
 {
-	unsigned long at = woken ? READ_ONCE(nexus->wake_at) : READ_ONCE(nexus->retry_at);
+	unsigned long at = woken ? READ_ONCE(nexus->backoff.wake_at) :
+				   READ_ONCE(nexus->backoff.retry_at);
 	unsigned long now = jiffies;
 
 	return time_before(now, at) ? at - now : 0;
@@ -126,18 +129,18 @@ u32 istripe_backoff_next_ms(const struct istripe_nexus *nexus)
 /* Not twice within a second, so that the back-off grows; then the event stays. */
 void istripe_backoff_attempt(struct istripe_nexus *nexus)
 {
-	unsigned long again_at = nexus->attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
+	unsigned long again_at = nexus->backoff.attempt_at + msecs_to_jiffies(WAKE_INTERVAL_MS);
 
 	if (time_after_eq(jiffies, again_at) &&
 	    test_and_clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events)) {
-		WRITE_ONCE(nexus->refusals, 0);
-		nexus->failures = 0;
+		WRITE_ONCE(nexus->backoff.refusals, 0);
+		nexus->backoff.failures = 0;
 	}
-	nexus->attempt_at = jiffies;
-	WRITE_ONCE(nexus->asked_ms, 0);
+	nexus->backoff.attempt_at = jiffies;
+	WRITE_ONCE(nexus->backoff.asked_ms, 0);
 }
 
 void istripe_backoff_init(struct istripe_nexus *nexus)
 {
-	nexus->attempt_at = jiffies - msecs_to_jiffies(WAKE_INTERVAL_MS);
+	nexus->backoff.attempt_at = jiffies - msecs_to_jiffies(WAKE_INTERVAL_MS);
 }

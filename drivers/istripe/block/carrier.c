@@ -20,7 +20,7 @@ static bool carrier_concerns(const struct istripe_nexus *nexus, const struct net
 	const char *nic = nexus->path->params.nic;
 
 	if (!dev || !*nic)
-		return !READ_ONCE(nexus->refusals);
+		return !READ_ONCE(nexus->backoff.refusals);
 	return __dev_get_by_name(dev_net(dev), nic) == dev;
 }
 

@@ -10,9 +10,9 @@ static struct istripe_eh_tag *eh_find(struct istripe_nexus *nexus, u32 itt)
 	u32 i;
 
 	lockdep_assert_held(&nexus->event_lock);
-	for (i = 0; i < nexus->eh_count; i++)
-		if (nexus->eh_tags[i].itt == itt)
-			return &nexus->eh_tags[i];
+	for (i = 0; i < nexus->eh.count; i++)
+		if (nexus->eh.tags[i].itt == itt)
+			return &nexus->eh.tags[i];
 	return NULL;
 }
 
@@ -21,10 +21,10 @@ static bool eh_add(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag
 {
 	if (eh_find(nexus, tag->itt))
 		return false;
-	if (nexus->eh_count == ISTRIPE_EH_MAX)
+	if (nexus->eh.count == ISTRIPE_EH_MAX)
 		set_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
 	else
-		nexus->eh_tags[nexus->eh_count++] = *tag;
+		nexus->eh.tags[nexus->eh.count++] = *tag;
 	return true;
 }
 
@@ -58,8 +58,8 @@ bool istripe_eh_reject(struct istripe_session *session, u32 itt)
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	listed = eh_find(nexus, itt);
 	/* The other half is for commands that time out: with a full list the LUN is reset. */
-	if (!listed && nexus->eh_count < ISTRIPE_EH_MAX / 2) {
-		listed = &nexus->eh_tags[nexus->eh_count++];
+	if (!listed && nexus->eh.count < ISTRIPE_EH_MAX / 2) {
+		listed = &nexus->eh.tags[nexus->eh.count++];
 		*listed = (struct istripe_eh_tag) { .itt = itt, .since = jiffies };
 	}
 	if (listed)
@@ -77,8 +77,8 @@ static bool eh_next(struct istripe_nexus *nexus, struct istripe_eh_tag *tag)
 	bool any;
 
 	spin_lock_irqsave(&nexus->event_lock, flags);
-	any = nexus->eh_count;
-	*tag = nexus->eh_tags[0];
+	any = nexus->eh.count;
+	*tag = nexus->eh.tags[0];
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 	return any;
 }
@@ -88,10 +88,10 @@ static void eh_end(struct istripe_nexus *nexus, u32 count)
 	unsigned long flags;
 
 	spin_lock_irqsave(&nexus->event_lock, flags);
-	count = min(count, nexus->eh_count);
-	nexus->eh_count -= count;
-	memmove(nexus->eh_tags, nexus->eh_tags + count,
-		nexus->eh_count * sizeof(nexus->eh_tags[0]));
+	count = min(count, nexus->eh.count);
+	nexus->eh.count -= count;
+	memmove(nexus->eh.tags, nexus->eh.tags + count,
+		nexus->eh.count * sizeof(nexus->eh.tags[0]));
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 }
 
@@ -195,10 +195,10 @@ static bool eh_keep_sent(struct istripe_nexus *nexus)
 	u32 i;
 
 	spin_lock_irqsave(&nexus->event_lock, flags);
-	for (i = 0; i < nexus->eh_count; i++)
-		if (eh_stays(nexus->owned, nexus->eh_tags[i].itt))
-			nexus->eh_tags[kept++] = nexus->eh_tags[i];
-	nexus->eh_count = kept;
+	for (i = 0; i < nexus->eh.count; i++)
+		if (eh_stays(nexus->owned, nexus->eh.tags[i].itt))
+			nexus->eh.tags[kept++] = nexus->eh.tags[i];
+	nexus->eh.count = kept;
 	/* A reporter with @give_up adds its tag first, then sets the bit. */
 	if (!kept)
 		clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);

@@ -37,7 +37,7 @@
 /* Rejects of a command, before it fails if no other path is left. */
 #define REJECTIONS_MAX	2
 /* Time-outs of a command after which the session is given up instead of another abort. */
-#define OVERDUE_MAX	2
+#define TIMEOUTS_MAX	2
 
 static struct istripe_volume *io_volume(const struct istripe_io *io)
 {
@@ -296,7 +296,7 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 static void io_task_late(struct istripe_leg_task *leg_task)
 {
 	leg_task->late_over |= io_task_path_bit(leg_task);
-	io_task_back_off(leg_task, leg_task->overdue ? RETRIES_MAX : FAILURES_MAX,
+	io_task_back_off(leg_task, leg_task->timeouts ? RETRIES_MAX : FAILURES_MAX,
 			 BLK_STS_TIMEOUT);
 }
 
@@ -826,8 +826,8 @@ static void io_task_timeout(struct istripe_leg_task *leg_task, unsigned long tim
 	tag.again = READ_ONCE(leg_task->late_over) & ~BIT(nexus->path->index);
 	if (time_after_eq(jiffies, tag.since + 3 * timeout / 4) &&
 	    !io_task_moves(leg_task, timeout) &&
-	    istripe_eh_report(nexus, &tag, leg_task->overdue >= OVERDUE_MAX))
-		leg_task->overdue++;
+	    istripe_eh_report(nexus, &tag, leg_task->timeouts >= TIMEOUTS_MAX))
+		leg_task->timeouts++;
 out:
 	srcu_read_unlock(&leg->srcu, section);
 }

@@ -156,7 +156,7 @@ void istripe_leg_send(struct istripe_leg_task *leg_task, enum istripe_submit whe
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
 
-	leg_task->overdue = 0;
+	leg_task->timeouts = 0;
 	if (!leg_task->flushes)
 		leg_task->generation = READ_ONCE(leg->generations);
 	WRITE_ONCE(leg_task->since, jiffies);

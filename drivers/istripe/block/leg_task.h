@@ -57,7 +57,7 @@ struct istripe_leg_task {
 	u8 handovers;		/* sessions that were given up because of it */
 	u8 retries;		/* that failures caused which may pass */
 	u8 attentions;		/* retries that unit attentions caused */
-	u8 overdue;		/* timeouts since it was last sent */
+	u8 timeouts;		/* since it was last sent */
 	bool busy;		/* @busy_at counts; see istripe_leg_task_stop_clocks() */
 	blk_status_t given_up;	/* an error: fails when its fence is complete, or as a ghost */
 	bool resent;		/* before its fence: see ghost.h */

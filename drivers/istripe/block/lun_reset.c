@@ -41,10 +41,10 @@ static void reset_quiesce(struct istripe_nexus *nexus)
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->resettable, &nexus->srcu);
 
-	if (session && !istripe_session_reset_begin(session, &nexus->reset_cmd_sn,
-						    nexus->reset_until)) {
-		nexus->reset_session = session->id;
-		nexus->quiesced = true;
+	if (session && !istripe_session_reset_begin(session, &nexus->reset.cmd_sn,
+						    nexus->reset.until)) {
+		nexus->reset.session = session->id;
+		nexus->reset.quiesced = true;
 	}
 	srcu_read_unlock(&nexus->srcu, section);
 }
@@ -56,24 +56,24 @@ static void reset_release(struct istripe_nexus *nexus, bool reset)
 	struct istripe_session *session = srcu_dereference(nexus->resettable, &nexus->srcu);
 
 	/* When the session has ended, its quiesce and its commands have ended with it. */
-	if (session && session->id == nexus->reset_session) {
+	if (session && session->id == nexus->reset.session) {
 		if (reset)
-			istripe_session_reset_collect(session, nexus->reset_cmd_sn,
-						      nexus->reset_until);
-		if (nexus->quiesced)
+			istripe_session_reset_collect(session, nexus->reset.cmd_sn,
+						      nexus->reset.until);
+		if (nexus->reset.quiesced)
 			istripe_session_unquiesce(session);
 	}
-	nexus->quiesced = false;
+	nexus->reset.quiesced = false;
 	srcu_read_unlock(&nexus->srcu, section);
 }
 
 /* Before the reset it quiesces the nexus; after it, it releases the nexus. */
 static void reset_nexus_work(struct work_struct *work)
 {
-	struct istripe_nexus *nexus = container_of(work, struct istripe_nexus, reset_work);
+	struct istripe_nexus *nexus = container_of(work, struct istripe_nexus, reset.work);
 	unsigned int noio = memalloc_noio_save();
 
-	if (nexus->reset_session)
+	if (nexus->reset.session)
 		reset_release(nexus, true);
 	else
 		reset_quiesce(nexus);
@@ -86,8 +86,8 @@ static void reset_nexus_work(struct work_struct *work)
  */
 static void reset_queue(struct istripe_nexus *nexus)
 {
-	nexus->reset_until = jiffies + msecs_to_jiffies(PING_MS);
-	queue_work(istripe_reset_wq, &nexus->reset_work);
+	nexus->reset.until = jiffies + msecs_to_jiffies(PING_MS);
+	queue_work(istripe_reset_wq, &nexus->reset.work);
 }
 
 /* All at the same time: a silent one must not use up the time of others. */
@@ -98,12 +98,12 @@ static void reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexu
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		nexus->reset_session = 0;
+		nexus->reset.session = 0;
 		if (nexus != but)
 			reset_queue(nexus);
 	}
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		flush_work(&nexus->reset_work);
+		flush_work(&nexus->reset.work);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
@@ -114,10 +114,10 @@ static void reset_collect_all(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus->reset_session)
+		if (nexus->reset.session)
 			reset_queue(nexus);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		flush_work(&nexus->reset_work);
+		flush_work(&nexus->reset.work);
 	srcu_read_unlock(&leg->srcu, section);
 }
 
@@ -128,7 +128,7 @@ static void reset_release_all(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (nexus->quiesced)
+		if (nexus->reset.quiesced)
 			reset_release(nexus, false);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -197,12 +197,12 @@ static enum istripe_lun_reset_result reset_result(int error)
 /* Each refusal came over another session. A missing answer is none and ends the series. */
 static bool reset_is_refused_for_good(struct istripe_nexus *nexus)
 {
-	if (!nexus->resets_refused++)
-		nexus->refused_since = jiffies;
-	if (nexus->resets_refused >= REFUSALS_MAX &&
-	    time_after_eq(jiffies, nexus->refused_since + msecs_to_jiffies(REFUSED_MS)))
-		nexus->resets_given_up = true;
-	return nexus->resets_given_up;
+	if (!nexus->reset.refusals++)
+		nexus->reset.refused_since = jiffies;
+	if (nexus->reset.refusals >= REFUSALS_MAX &&
+	    time_after_eq(jiffies, nexus->reset.refused_since + msecs_to_jiffies(REFUSED_MS)))
+		nexus->reset.given_up = true;
+	return nexus->reset.given_up;
 }
 
 /* Turns refusals that have become permanent into -EOPNOTSUPP. */
@@ -219,22 +219,22 @@ static int reset_check(struct istripe_nexus *nexus, int error)
 		return -EIO;
 	if (error == -EIO)
 		return reset_is_refused_for_good(nexus) ? -EOPNOTSUPP : -EIO;
-	nexus->resets_refused = 0;
-	nexus->resets_given_up = false;
+	nexus->reset.refusals = 0;
+	nexus->reset.given_up = false;
 	return error;
 }
 
 void istripe_lun_reset_live(struct istripe_nexus *nexus)
 {
-	if (!nexus->resets_given_up)
-		nexus->resets_refused = 0;
+	if (!nexus->reset.given_up)
+		nexus->reset.refusals = 0;
 }
 
 static void reset_say(const struct istripe_nexus *nexus, enum istripe_lun_reset_result result)
 {
 	if (result == ISTRIPE_LUN_RESET_UNSUPPORTED)
 		pr_warn("%s: the target %s: writes of a lost session are believed to end with the next login\n",
-			nexus->label, nexus->resets_refused ?
+			nexus->label, nexus->reset.refusals ?
 			"refuses LOGICAL UNIT RESET again and again" :
 			"does not know LOGICAL UNIT RESET");
 	else if (result != ISTRIPE_LUN_RESET_COMPLETE)
@@ -263,7 +263,7 @@ void istripe_lun_reset_expect(struct istripe_nexus *nexus)
 
 void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus)
 {
-	INIT_WORK(&nexus->reset_work, reset_nexus_work);
+	INIT_WORK(&nexus->reset.work, reset_nexus_work);
 }
 
 void istripe_lun_reset_init(struct istripe_leg *leg)

@@ -360,7 +360,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->live_since = jiffies;
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
 	WRITE_ONCE(nexus->tried, 0);
-	WRITE_ONCE(nexus->refusals, 0);
+	WRITE_ONCE(nexus->backoff.refusals, 0);
 	nexus->revalidated_at = get_jiffies_64();
 	nexus->revalidations = 0;
 	WRITE_ONCE(nexus->revalidate_error, 0);
@@ -372,8 +372,8 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 		pr_notice("%s: login: %s\n", nexus->label, nexus->owned->negotiation.note);
 	}
 	nexus->started = true;
-	nexus->on_trial = false;
-	WRITE_ONCE(nexus->overdue, false);
+	nexus->trial.due = false;
+	WRITE_ONCE(nexus->trial.timed_out, false);
 	nexus_set_state(nexus, ISTRIPE_NEXUS_LIVE);
 	nexus->ops->live(nexus);
 	nexus_watch_access(nexus);
@@ -441,7 +441,7 @@ static bool nexus_is_first(const struct istripe_nexus *nexus)
 /* A refused reset may be transient, and three refusals decide: worth the wait (lun_reset.c). */
 static bool nexus_first_goes_on(const struct istripe_nexus *nexus, int error)
 {
-	return nexus_is_first(nexus) && error == -EIO && nexus->resets_refused &&
+	return nexus_is_first(nexus) && error == -EIO && nexus->reset.refusals &&
 	       !nexus->mismatch && nexus->tried < FIRST_TRIES_MAX;
 }
 
@@ -484,14 +484,14 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	if (lost)
 		istripe_backoff_lost(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
-	WRITE_ONCE(nexus->asked_at, jiffies);
+	WRITE_ONCE(nexus->backoff.asked_at, jiffies);
 	if (error == -ENOTCONN)
 		nexus_fault_why(nexus, why);
 	if (nexus_failure_is_news(nexus, why->text))
 		pr_warn("%s: %s\n", nexus->label, why->text);
 	WRITE_ONCE(nexus->tried, nexus->tried + 1);
-	nexus->failures++;
-	WRITE_ONCE(nexus->refusals, refused ? nexus->refusals + 1 : 0);
+	nexus->backoff.failures++;
+	WRITE_ONCE(nexus->backoff.refusals, refused ? nexus->backoff.refusals + 1 : 0);
 	istripe_last_error_note(nexus, error, why->text);
 	/* A revalidation's result is valid as long as logins find a mismatch, too. */
 	if (!nexus->mismatch)
@@ -517,7 +517,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 static void nexus_await_login(struct istripe_nexus *nexus)
 {
 	nexus_wait(nexus, ISTRIPE_NEXUS_BACKOFF,
-		   nexus->failures ? istripe_backoff_ms(nexus) : 0, false);
+		   nexus->backoff.failures ? istripe_backoff_ms(nexus) : 0, false);
 }
 
 static void nexus_connect(struct istripe_nexus *nexus)
@@ -583,10 +583,10 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	    (!nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned)))
 		istripe_session_logout(nexus->owned);
 	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {
-		nexus->failures = 0;
-		nexus->large_pings_lost = 0;
+		nexus->backoff.failures = 0;
+		nexus->trial.pings_lost = 0;
 	} else {
-		nexus->failures++;
+		nexus->backoff.failures++;
 	}
 	WRITE_ONCE(nexus->lost_at, jiffies);
 	nexus->several = false;
@@ -596,7 +596,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	/* The resets of several connections may have been sent just now; see backoff.h. */
 	if (nexus->several) {
 		WRITE_ONCE(nexus->lost_at, jiffies);
-		WRITE_ONCE(nexus->asked_at, jiffies);
+		WRITE_ONCE(nexus->backoff.asked_at, jiffies);
 	}
 }
 
@@ -615,7 +615,7 @@ static void nexus_serve(struct istripe_nexus *nexus)
 		nexus->ops->live(nexus);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_FAULT, &nexus->events)) {
 		nexus->faults++;
-		nexus->on_trial = true;
+		nexus->trial.due = true;
 		nexus_end_session(nexus, false);
 		nexus_recover(nexus);
 		return;
@@ -820,7 +820,7 @@ void istripe_nexus_destroy(struct istripe_nexus *nexus)
 	 * an event, or a work of another nexus's LUN reset.
 	 */
 	WARN_ON_ONCE(nexus->owned || nexus->ending || !list_empty(&nexus->awaiting_fence));
-	cancel_work_sync(&nexus->reset_work);
+	cancel_work_sync(&nexus->reset.work);
 	cancel_delayed_work_sync(&nexus->work);
 	destroy_workqueue(nexus->queue);
 	istripe_login_buffers_free(nexus->buffers);

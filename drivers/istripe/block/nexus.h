@@ -143,34 +143,46 @@ struct istripe_nexus {
 	struct mutex ask_lock;		/* see above */
 	bool asking;			/* @ask_lock to write: the worker revalidates */
 	u32 told_changes;		/* @ask_lock: CHANGED in answer to its questions */
-	u64 reset_session;		/* its id: a reset ends commands; leg->reset_lock */
-	u32 reset_cmd_sn;		/* those before this one */
-	bool quiesced;			/* leg->reset_lock */
-	struct work_struct reset_work;	/* quiesces or releases; leg->reset_lock */
-	unsigned long reset_until;	/* jiffies, deadline of this work; leg->reset_lock */
 	int mismatch;			/* worker: @found is not the leg's LUN: why */
 	bool checked;			/* worker: its superblock has been compared */
 	bool compared;			/* it was right, the last time it was read */
 	bool super_unread;		/* worker: the last time it could not be read */
 	bool access_only;		/* worker: only the access state may have changed */
-	u32 resets_refused;		/* worker: in a row, see lun_reset.c */
-	unsigned long refused_since;	/* worker: jiffies of the first of them */
-	bool resets_given_up;		/* worker: they count as "not supported" */
-	unsigned long retry_at;		/* by the worker: jiffies, end of the back-off */
-	unsigned long wake_at;		/* by the worker: the same, if it is woken */
-	unsigned long attempt_at;	/* worker: jiffies, begin of the last attempt */
-	u32 asked_ms;			/* by the worker: no login for so long from @asked_at on */
-	unsigned long asked_at;		/* by the worker: jiffies */
+	struct {			/* of lun_reset.c, down to @until: under leg->reset_lock */
+		u64 session;		/* its id: a reset ends commands of it ... */
+		u32 cmd_sn;		/* ... before this one */
+		bool quiesced;
+		struct work_struct work;	/* quiesces or releases */
+		unsigned long until;	/* jiffies, deadline of this work */
+		u32 refusals;		/* worker: of resets, in a row */
+		unsigned long refused_since;	/* worker: jiffies of the first of them */
+		bool given_up;		/* worker: they count as "not supported" */
+	} reset;
+	struct {			/* of backoff.c, written by the worker; times in jiffies */
+		unsigned long retry_at;	/* its end */
+		unsigned long wake_at;	/* the same, if the nexus is woken */
+		unsigned long attempt_at;	/* begin of the last attempt */
+		u32 asked_ms;		/* no login for so long from @asked_at on */
+		unsigned long asked_at;
+		u32 failures;		/* short sessions, too, in a row; 0 at a wake */
+		u32 refusals;		/* attempts that were refused, in a row */
+	} backoff;
+	struct {			/* of trial.c, written by the worker */
+		bool due;		/* the last session has had a fault */
+		bool timed_out;		/* a command of this session has ... */
+		unsigned long silent_since;	/* ... jiffies: no answer to any since then */
+		u8 pings_lost;		/* sessions that ended with a large one, in a row */
+	} trial;
+	struct {			/* of pr_key.c and reservation.c */
+		bool left;		/* leg->lock: lost when registrations ended; pr_key.h */
+		bool done;		/* reservation->lock: by the call under way, or tried */
+		u32 changes;		/* worker: of leg->pr_key, when it last looked there */
+		bool due;		/* worker: its port took no I/O then */
+	} key;
 	unsigned long lost_at;		/* worker: jiffies */
-	bool on_trial;			/* worker: the last session has had a fault */
-	bool overdue;			/* worker: a command of this session has timed out */
-	unsigned long overdue_since;	/* worker: no answer to any since then, see trial.c */
-	u8 large_pings_lost;		/* worker: sessions that ended with one, in a row */
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* by the worker: end the old session before the back-off */
 	bool barred;			/* by the worker: it could log in, but for the fence */
-	u32 failures;			/* worker: short sessions, too, in a row; 0 at a wake */
-	u32 refusals;			/* worker: attempts that were refused, in a row */
 	u32 tried;			/* by the worker: failed attempts since it was last live */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
@@ -184,14 +196,16 @@ struct istripe_nexus {
 
 	struct ratelimit_state log_limit;
 
-	spinlock_t event_lock;		/* the five below */
+	spinlock_t event_lock;		/* the four below */
 	int last_errno;
 	ktime_t error_time;
 	char last_error[ISTRIPE_REASON_BYTES];
-	u32 eh_count;
-	struct istripe_eh_tag eh_tags[ISTRIPE_EH_MAX];	/* reported commands */
+	struct {			/* commands that are reported to eh.c */
+		u32 count;
+		struct istripe_eh_tag tags[ISTRIPE_EH_MAX];
+	} eh;
 
-	bool wanted;			/* down to @key_left: under leg->lock */
+	bool wanted;			/* down to @unproven: under leg->lock */
 	bool live;
 	u32 connections;		/* of its session, while it is live */
 	struct istripe_access access;	/* of its port */
@@ -216,12 +230,6 @@ struct istripe_nexus {
 	u32 generation;			/* from leg->generations; changes with the session */
 	u32 cache_lost;			/* ... at the last unit attention of a reset */
 	char unproven[ISTRIPE_REASON_BYTES];	/* why no sibling is proven, if known */
-	bool key_left;			/* it was lost when registrations ended; see pr_key.h */
-
-	bool key_done;			/* reservation->lock: by the call under way, or tried */
-
-	u32 key_changes;		/* worker: of leg->pr_key, when it last looked there */
-	bool key_due;			/* worker: its port took no I/O then */
 
 	u64 reconnects;			/* worker */
 	u64 faults;			/* worker */

@@ -46,7 +46,7 @@ static int nexus_op_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 	/* -EAGAIN: it has not said all. */
 	nexus->mismatch = ret == -EAGAIN ? 0 : ret;
 	/* Before the superblock is read: a path that carries no data is to be told as such. */
-	if (!ret && nexus->on_trial)
+	if (!ret && nexus->trial.due)
 		ret = istripe_trial(nexus, why);
 	ret = ret ?: istripe_metadata_check(nexus, why);
 	ret = ret ?: nexus_op_flush(nexus, why);

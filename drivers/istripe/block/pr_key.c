@@ -229,33 +229,33 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	int ret;
 
 	/* The disk's own changes reach a live nexus. */
-	if (READ_ONCE(nexus->live) && !nexus->key_due)
+	if (READ_ONCE(nexus->live) && !nexus->key.due)
 		return 0;
 	spin_lock_bh(&leg->lock);
-	nexus->key_changes = leg->pr_key.changes;
+	nexus->key.changes = leg->pr_key.changes;
 	joining.key = leg->pr_key.key;
-	left = nexus->key_left;
+	left = nexus->key.left;
 	spin_unlock_bh(&leg->lock);
-	if (nexus->key_changes & 1) {
+	if (nexus->key.changes & 1) {
 		/* A login is admitted after the change only; a live nexus asks again until then. */
 		if (READ_ONCE(nexus->live))
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
 		return 0;
 	}
 	/* Through a port that takes no I/O: when it does. */
-	nexus->key_due = (joining.key || left) && !istripe_alua_usable(nexus->found.access.state);
-	if (!(joining.key || left) || nexus->key_due || !istripe_leg_nexus_leads_here(nexus))
+	nexus->key.due = (joining.key || left) && !istripe_alua_usable(nexus->found.access.state);
+	if (!(joining.key || left) || nexus->key.due || !istripe_leg_nexus_leads_here(nexus))
 		return 0;
 	mutex_lock(&leg->pr_key.lock);
 	joining.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 	ret = joining_run(&joining);
 	mutex_unlock(&leg->pr_key.lock);
-	ret = joining_end(&joining, nexus->key_changes, ret, why);
+	ret = joining_end(&joining, nexus->key.changes, ret, why);
 	if (ret >= 0) {
 		spin_lock_bh(&leg->lock);
 		/* Else it may have been set meanwhile. */
-		if (leg->pr_key.changes == nexus->key_changes)
-			nexus->key_left = false;
+		if (leg->pr_key.changes == nexus->key.changes)
+			nexus->key.left = false;
 		spin_unlock_bh(&leg->lock);
 	}
 	return ret;
@@ -269,7 +269,7 @@ bool istripe_pr_key_admits(const struct istripe_nexus *nexus)
 	/* The session, then @changes; pairs with the barrier in volume_reserve_keys(). */
 	smp_mb();
 	spin_lock_bh(&leg->lock);
-	admits = !(nexus->key_changes & 1) && leg->pr_key.changes == nexus->key_changes;
+	admits = !(nexus->key.changes & 1) && leg->pr_key.changes == nexus->key.changes;
 	spin_unlock_bh(&leg->lock);
 	return admits;
 }

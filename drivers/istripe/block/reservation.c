@@ -216,7 +216,7 @@ static void nexus_pass_over(struct istripe_nexus *nexus, const struct reservatio
 	struct istripe_leg *leg = nexus->leg;
 
 	spin_lock_bh(&leg->lock);
-	nexus->key_left |= what->registers && !what->new_key;
+	nexus->key.left |= what->registers && !what->new_key;
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -253,7 +253,7 @@ static void leg_take_back(struct istripe_leg *leg, const struct reservation *wha
 		istripe_pr_key_set(leg, leg->pr_key.former_key);
 	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (what->each_nexus ? nexus->key_done : READ_ONCE(nexus->wanted))
+		if (what->each_nexus ? nexus->key.done : READ_ONCE(nexus->wanted))
 			nexus_take_back(nexus, &undo);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -267,7 +267,7 @@ static bool nexus_may_hold(const struct istripe_nexus *nexus, const struct reser
 	       (!holder || holder == nexus);
 }
 
-/* Sets @done, as the nexus's key_done, when it has been done or tried over any. */
+/* Sets @done, as key.done of the nexus, when it has been done or tried over any. */
 static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *what, bool *done)
 {
 	struct istripe_nexus *nexus;
@@ -277,7 +277,7 @@ static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *w
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		nexus->key_done = false;
+		nexus->key.done = false;
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		meant = nexus_is_meant(nexus, what);
 		if (!meant)
@@ -291,7 +291,7 @@ static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *w
 			ret = 0;
 		if (one && nexus_may_hold(nexus, what))
 			lost = one;
-		nexus->key_done = true;
+		nexus->key.done = true;
 		*done = true;
 	}
 	return lost ?: ret;

@@ -24,11 +24,11 @@
 #define LARGE_PINGS_LOST_MAX	2
 
 /* No answer since a command was sent that has timed out: it must not count as one that serves. */
-static bool trial_is_overdue(const struct istripe_nexus *nexus)
+static bool trial_is_silent(const struct istripe_nexus *nexus)
 {
-	return READ_ONCE(nexus->overdue) &&
+	return READ_ONCE(nexus->trial.timed_out) &&
 	       !istripe_latency_answered(nexus->path->latencies,
-					 READ_ONCE(nexus->overdue_since), false);
+					 READ_ONCE(nexus->trial.silent_since), false);
 }
 
 typedef bool (*trial_test_t)(const struct istripe_nexus *nexus, const struct istripe_nexus *other,
@@ -52,7 +52,7 @@ static bool trial_any(const struct istripe_nexus *nexus, trial_test_t test, unsi
 static bool trial_serves(const struct istripe_nexus *nexus, const struct istripe_nexus *other,
 			 unsigned long since)
 {
-	return other->path != nexus->path && !trial_is_overdue(other);
+	return other->path != nexus->path && !trial_is_silent(other);
 }
 
 /* Has the other path answered a command that was sent at @since or later? */
@@ -83,11 +83,12 @@ bool istripe_trial_carries_nothing(struct istripe_nexus *nexus, unsigned long si
 	u32 moment_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms) / 4;
 
 	/* Kept: one command at a time is answered over the other path only after its time-out. */
-	if (!trial_is_overdue(nexus))
-		WRITE_ONCE(nexus->overdue_since, since);
-	WRITE_ONCE(nexus->overdue, true);
-	return trial_is_overdue(nexus) &&
-	       trial_any(nexus, trial_answers, nexus->overdue_since + msecs_to_jiffies(moment_ms));
+	if (!trial_is_silent(nexus))
+		WRITE_ONCE(nexus->trial.silent_since, since);
+	WRITE_ONCE(nexus->trial.timed_out, true);
+	return trial_is_silent(nexus) &&
+	       trial_any(nexus, trial_answers,
+			 nexus->trial.silent_since + msecs_to_jiffies(moment_ms));
 }
 
 /* It would get nothing: an array without ALUA may move the LUN for a read over the other port. */
@@ -210,9 +211,9 @@ static int trial_ping(struct istripe_nexus *nexus, struct istripe_reason *why)
 		return istripe_reason_fail(why, ret, "no memory");
 	/* Not because of the network: the target does not like it, or does not know it. */
 	if (ret == -EBADE || (ret == -ENOTCONN && READ_ONCE(nexus->last_errno) != -ETIMEDOUT))
-		nexus->large_pings_lost++;
+		nexus->trial.pings_lost++;
 	else
-		nexus->large_pings_lost = 0;
+		nexus->trial.pings_lost = 0;
 	if (ret != -ENOTCONN && (ret != -ETIMEDOUT || !trial_other_serves(nexus)))
 		return 0;
 	ret = trial_failed(nexus, ret, &fault);
@@ -230,7 +231,7 @@ int istripe_trial(struct istripe_nexus *nexus, struct istripe_reason *why)
 	    !istripe_alua_usable(nexus->found.access.state))
 		return 0;
 	ret = trial_read(nexus, why);
-	if (!ret && nexus->large_pings_lost < LARGE_PINGS_LOST_MAX)
+	if (!ret && nexus->trial.pings_lost < LARGE_PINGS_LOST_MAX)
 		ret = trial_ping(nexus, why);
 	return ret;
 }
