@@ -9,7 +9,7 @@
 #include "block/pr_key.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
-#include "scsi/reserve.h"
+#include "scsi/pr_keys.h"
 
 #define ANSWERS_MS	10000		/* for all commands of one login */
 
@@ -137,7 +137,7 @@ static int joining_register(const struct joining *joining, enum istripe_reserve_
 	return joining_ask(joining, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true);
 }
 
-static int joining_read(const struct joining *joining, struct istripe_reserve_keys *keys)
+static int joining_read(const struct joining *joining, struct istripe_pr_keys *keys)
 {
 	const struct istripe_internal *internal = &joining->session->internal;
 	u8 cdb[ISTRIPE_CDB_BYTES];
@@ -145,15 +145,15 @@ static int joining_read(const struct joining *joining, struct istripe_reserve_ke
 
 	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
 	ret = joining_ask(joining, cdb, ISTRIPE_INTERNAL_BYTES, false);
-	return ret ?: istripe_reserve_keys_decode(page_address(internal->page),
-						  internal->task.transferred_bytes, joining->key,
-						  keys);
+	return ret ?: istripe_pr_keys_decode(page_address(internal->page),
+					     internal->task.transferred_bytes, joining->key,
+					     keys);
 }
 
 /* The key is seen, and this nexus is not registered with it: see the top of pr_key.h. */
 static int joining_add(const struct joining *joining, u32 generation)
 {
-	struct istripe_reserve_keys keys = {};
+	struct istripe_pr_keys keys = {};
 	int ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, joining->key);
 
 	if (ret)
@@ -168,7 +168,7 @@ static int joining_add(const struct joining *joining, u32 generation)
 /* As istripe_pr_key_join(); -ENOKEY: the LUN does not list the key. -E2BIG: it lists too many. */
 static int joining_run(const struct joining *joining)
 {
-	struct istripe_reserve_keys keys;
+	struct istripe_pr_keys keys;
 	int ret;
 
 	if (!joining->key)

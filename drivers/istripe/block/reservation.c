@@ -15,7 +15,7 @@
 #include "block/volume.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
-#include "scsi/reserve.h"
+#include "scsi/pr_keys.h"
 
 #define TIMEOUT_MS	30000		/* for one command */
 
@@ -332,7 +332,7 @@ static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *s
 {
 	const struct istripe_internal *internal = &session->internal;
 	u64 gone = what->preempts ? what->action_key : what->key;
-	struct istripe_reserve_keys keys, our;
+	struct istripe_pr_keys keys, our;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	const struct istripe_lun_command command = {
 		.address = &session->lun,
@@ -352,10 +352,10 @@ static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *s
 	ret = istripe_lun_ask(session, &command);
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
-	ret = ret ?: istripe_reserve_keys_decode(page_address(internal->page),
-						 internal->task.transferred_bytes, gone, &keys) ?:
-	      istripe_reserve_keys_decode(page_address(internal->page),
-					  internal->task.transferred_bytes, what->key, &our);
+	ret = ret ?: istripe_pr_keys_decode(page_address(internal->page),
+					    internal->task.transferred_bytes, gone, &keys) ?:
+	      istripe_pr_keys_decode(page_address(internal->page),
+				     internal->task.transferred_bytes, what->key, &our);
 	if (ret)
 		return ret;
 	if (what->action == ISTRIPE_RESERVE_CLEAR)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The configfs tree: the subsystem, the directories of volumes, and what all
- * directories share. Locks and lives are described in dir.h.
+ * directories share. Locks and lives are described in configfs_dir.h.
  */
 #include <linux/configfs.h>
 #include <linux/ctype.h>
@@ -18,7 +18,7 @@
 #include "block/leg.h"
 #include "block/volume.h"
 #include "control/configfs.h"
-#include "control/dir.h"
+#include "control/configfs_dir.h"
 #include "control/sysfs_dir.h"
 
 ssize_t istripe_dir_show(struct config_item *item, const struct istripe_setting *setting,

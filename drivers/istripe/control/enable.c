@@ -16,7 +16,7 @@
 #include "block/path.h"
 #include "block/volume.h"
 #include "block/writeback.h"
-#include "control/dir.h"
+#include "control/configfs_dir.h"
 #include "control/params.h"
 #include "control/sysfs.h"
 #include "iscsi/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Changes of a volume that is up: its paths come and go, and have more or fewer
- * connections. See dir.h for what keeps others out meanwhile.
+ * connections. See configfs_dir.h for what keeps others out meanwhile.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -14,7 +14,7 @@
 #include "block/hotplug.h"
 #include "block/path.h"
 #include "block/volume.h"
-#include "control/dir.h"
+#include "control/configfs_dir.h"
 #include "control/params.h"
 #include "control/sysfs.h"
 #include "iscsi/error.h"

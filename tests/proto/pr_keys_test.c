@@ -3,7 +3,7 @@
 #include <linux/kernel.h>
 #include <compat/unaligned.h>
 
-#include "scsi/reserve.h"
+#include "scsi/pr_keys.h"
 
 #define KEY	0x1122334455667788ull
 #define OTHER	0x1122334455667789ull
@@ -23,7 +23,7 @@ static void answer_fill(struct answer *answer, u32 generation, u32 listed_bytes)
 		put_unaligned_be64(keys[i], answer->data + 8 + 8 * i);
 }
 
-static void reserve_keys(struct kunit *test)
+static void pr_keys_listed(struct kunit *test)
 {
 	static const struct {
 		u32 listed, bytes;	/* additional length, and what has come */
@@ -42,14 +42,14 @@ static void reserve_keys(struct kunit *test)
 		{ 0xffffffff, 40, 2, true },
 		{ 0xffffffff, 8, 0, true },
 	};
-	struct istripe_reserve_keys keys;
+	struct istripe_pr_keys keys;
 	struct answer answer;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		answer_fill(&answer, 0xfffffffe + i, rows[i].listed);
-		KUNIT_ASSERT_EQ(test, 0, istripe_reserve_keys_decode(answer.data, rows[i].bytes,
-								     KEY, &keys));
+		KUNIT_ASSERT_EQ(test, 0, istripe_pr_keys_decode(answer.data, rows[i].bytes,
+								KEY, &keys));
 		KUNIT_EXPECT_EQ(test, keys.generation, 0xfffffffe + i);
 		KUNIT_EXPECT_EQ(test, keys.count, rows[i].count);
 		KUNIT_EXPECT_EQ(test, keys.listed, rows[i].listed);
@@ -57,26 +57,26 @@ static void reserve_keys(struct kunit *test)
 	}
 }
 
-static void reserve_short(struct kunit *test)
+static void pr_keys_short(struct kunit *test)
 {
-	struct istripe_reserve_keys keys;
+	struct istripe_pr_keys keys;
 	struct answer answer = {};
 	u32 bytes;
 
 	for (bytes = 0; bytes < 8; bytes++)
 		KUNIT_EXPECT_EQ(test, -EPROTO,
-				istripe_reserve_keys_decode(answer.data, bytes, KEY, &keys));
+				istripe_pr_keys_decode(answer.data, bytes, KEY, &keys));
 }
 
-static struct kunit_case reserve_cases[] = {
-	KUNIT_CASE(reserve_keys),
-	KUNIT_CASE(reserve_short),
+static struct kunit_case pr_keys_cases[] = {
+	KUNIT_CASE(pr_keys_listed),
+	KUNIT_CASE(pr_keys_short),
 	{}
 };
 
-static struct kunit_suite istripe_reserve_suite = {
-	.name = "istripe_reserve",
-	.test_cases = reserve_cases,
+static struct kunit_suite istripe_pr_keys_suite = {
+	.name = "istripe_pr_keys",
+	.test_cases = pr_keys_cases,
 };
 
-kunit_test_suite(istripe_reserve_suite);
+kunit_test_suite(istripe_pr_keys_suite);

@@ -26,8 +26,8 @@
  * to that), disconnect_notify takes it out of its parent's array, the last reference
  * frees it.
  */
-#ifndef ISTRIPE_CONTROL_DIR_H
-#define ISTRIPE_CONTROL_DIR_H
+#ifndef ISTRIPE_CONTROL_CONFIGFS_DIR_H
+#define ISTRIPE_CONTROL_CONFIGFS_DIR_H
 
 #include <linux/configfs.h>
 #include <linux/mutex.h>

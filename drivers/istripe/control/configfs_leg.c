@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "control/dir.h"
+#include "control/configfs_dir.h"
 
 #define LEG_FILE(_name, _file, ...)							\
 	ISTRIPE_DIR_FILE_##_file(leg, _name, &istripe_leg_settings[ISTRIPE_LEG_SETTING_##_name])

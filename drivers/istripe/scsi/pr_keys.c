@@ -3,13 +3,12 @@
 #include <linux/minmax.h>
 #include <compat/unaligned.h>
 
-#include "scsi/reserve.h"
+#include "scsi/pr_keys.h"
 
 #define HEADER_BYTES	8
 #define KEY_BYTES	8
 
-int istripe_reserve_keys_decode(const u8 *data, u32 bytes, u64 key,
-				struct istripe_reserve_keys *keys)
+int istripe_pr_keys_decode(const u8 *data, u32 bytes, u64 key, struct istripe_pr_keys *keys)
 {
 	u32 listed, at;
 
@@ -17,7 +16,7 @@ int istripe_reserve_keys_decode(const u8 *data, u32 bytes, u64 key,
 		return -EPROTO;
 	bytes -= HEADER_BYTES;
 	listed = get_unaligned_be32(data + 4);
-	*keys = (struct istripe_reserve_keys) {
+	*keys = (struct istripe_pr_keys) {
 		.generation = get_unaligned_be32(data),
 		.listed = listed,
 		.cut = listed > bytes,

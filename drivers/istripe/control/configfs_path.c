@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "control/dir.h"
+#include "control/configfs_dir.h"
 
 #define PATH_FILE(_name, _file, ...)							\
 	ISTRIPE_DIR_FILE_##_file(path, _name, &istripe_path_settings[ISTRIPE_PATH_SETTING_##_name])
