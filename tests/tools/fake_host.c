@@ -154,9 +154,7 @@ int __wrap_host_addresses(struct host_address **addresses)
 		state[0] = '\0';
 		if (sscanf(line, "%15s %63s %u %15s", nic, text, &prefix, state) < 3)
 			abort();
-		*addresses = alloc_array(*addresses, count + 1, sizeof(**addresses));
-		to = &(*addresses)[count++];
-		memset(to, 0, sizeof(*to));
+		to = alloc_append(*addresses, count);
 		memcpy(to->nic, nic, sizeof(nic));
 		to->family = strchr(text, ':') ? AF_INET6 : AF_INET;
 		to->prefix = prefix;

@@ -21,6 +21,14 @@ void *alloc_array(void *old, size_t count, size_t size)
 	return checked(reallocarray(old, count ? count : 1, size));
 }
 
+void *alloc_longer(void *old, size_t count, size_t size)
+{
+	char *array = alloc_array(old, count + 1, size);
+
+	memset(array + count * size, 0, size);
+	return array;
+}
+
 char *alloc_text(const char *text)
 {
 	return checked(strdup(text));

@@ -17,6 +17,19 @@
  */
 void *alloc_array(void *old, size_t count, size_t size);
 
+/* For alloc_append(): the array with one element more than @count, which is zero. */
+void *alloc_longer(void *old, size_t count, size_t size);
+
+/**
+ * alloc_append() - make an array longer by one element
+ * @items: the array, or NULL; is set
+ * @count: how many elements it has; is counted
+ *
+ * Return: the new element, which is zero.
+ */
+#define alloc_append(items, count)						\
+	((items) = alloc_longer(items, count, sizeof(*(items))), &(items)[(count)++])
+
 /**
  * alloc_text() - copy a text
  * @text: what to copy

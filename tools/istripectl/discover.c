@@ -226,8 +226,7 @@ static void tries_add(struct reach **tries, size_t *count, const char *portal,
 				break;
 		if (j < *count || !host_address_is_beside(&addresses[i], portal))
 			continue;
-		*tries = alloc_array(*tries, *count + 1, sizeof(**tries));
-		(*tries)[(*count)++] = (struct reach) {
+		*alloc_append(*tries, *count) = (struct reach) {
 			.portal = portal, .nic = addresses[i].nic,
 		};
 	}

@@ -125,9 +125,7 @@ static void finding_add(struct doctor *doctor, enum result result,
 {
 	struct doctor_finding *finding;
 
-	doctor->findings = alloc_array(doctor->findings, doctor->finding_count + 1,
-				       sizeof(*doctor->findings));
-	finding = &doctor->findings[doctor->finding_count++];
+	finding = alloc_append(doctor->findings, doctor->finding_count);
 	*finding = (struct doctor_finding) {
 		.check = doctor->check, .volume = doctor->volume, .result = result, .text = *text,
 		.why = alloc_text(why),

@@ -120,8 +120,7 @@ bool file_names_have(const struct file_names *names, const char *name)
 
 void file_names_add(struct file_names *names, const char *name)
 {
-	names->items = alloc_array(names->items, names->count + 1, sizeof(*names->items));
-	names->items[names->count++] = alloc_text(name);
+	*alloc_append(names->items, names->count) = alloc_text(name);
 }
 
 void file_names_add_new(struct file_names *names, const char *name)

@@ -281,8 +281,7 @@ int host_addresses(struct host_address **addresses)
 		if (!item->ifa_addr || (item->ifa_addr->sa_family != AF_INET &&
 					item->ifa_addr->sa_family != AF_INET6))
 			continue;
-		*addresses = alloc_array(*addresses, count + 1, sizeof(**addresses));
-		address_take(item, &(*addresses)[count++]);
+		address_take(item, alloc_append(*addresses, count));
 	}
 	freeifaddrs(all);
 	states_read(*addresses, count);

@@ -270,9 +270,7 @@ static int path_make(struct import *import, struct leg *leg, const struct settin
 		settings_fill(path, way);
 		settings_fill(path, &said);
 		settings_fill(&import->volume.settings, &of_volume);
-		import->used = alloc_array(import->used, import->used_count + 1,
-					   sizeof(*import->used));
-		import->used[import->used_count++] = record;
+		*alloc_append(import->used, import->used_count) = record;
 	}
 	settings_free(&said);
 	settings_free(&of_volume);

@@ -59,8 +59,7 @@ static const char *file_of(struct secrets *secrets, const char *text, const char
 	what = alloc_printf("leg %u path %u: %s", leg->index, path->index, name);
 	secret_warn(what, strlen(text));
 	free(what);
-	secrets->items = alloc_array(secrets->items, secrets->count + 1, sizeof(*secrets->items));
-	secrets->items[secrets->count++] = (struct secret) {
+	*alloc_append(secrets->items, secrets->count) = (struct secret) {
 		.file = file, .text = alloc_text(text),
 	};
 	return file;

@@ -66,10 +66,8 @@ static void entry_read(const char *dir, const char *name, struct live *live, wan
 	if (!file_is_dir(path)) {
 		value_take(path, name, &live->values);
 	} else if (depth < DEPTH_MAX) {
-		live->children = alloc_array(live->children, live->child_count + 1,
-					     sizeof(*live->children));
-		memset(&live->children[live->child_count], 0, sizeof(*live->children));
-		dir_read(path, name, &live->children[live->child_count++], wanted, depth + 1);
+		dir_read(path, name, alloc_append(live->children, live->child_count), wanted,
+			 depth + 1);
 	}
 	free(path);
 }

@@ -72,10 +72,8 @@ struct setting *settings_put(struct settings *settings, const char *name, const 
 	if (setting) {
 		value_free(setting);
 	} else {
-		settings->items = alloc_array(settings->items, settings->count + 1,
-					      sizeof(*settings->items));
-		setting = &settings->items[settings->count++];
-		*setting = (struct setting) { .name = alloc_text(name) };
+		setting = alloc_append(settings->items, settings->count);
+		setting->name = alloc_text(name);
 	}
 	setting->value = copy;
 	return setting;
@@ -138,9 +136,7 @@ struct leg *volume_add_leg(struct volume *volume, unsigned int index)
 {
 	struct leg *leg;
 
-	volume->legs = alloc_array(volume->legs, volume->leg_count + 1, sizeof(*volume->legs));
-	leg = &volume->legs[volume->leg_count++];
-	memset(leg, 0, sizeof(*leg));
+	leg = alloc_append(volume->legs, volume->leg_count);
 	leg->index = index;
 	return leg;
 }
@@ -149,9 +145,7 @@ struct path *leg_add_path(struct leg *leg, unsigned int index)
 {
 	struct path *path;
 
-	leg->paths = alloc_array(leg->paths, leg->path_count + 1, sizeof(*leg->paths));
-	path = &leg->paths[leg->path_count++];
-	memset(path, 0, sizeof(*path));
+	path = alloc_append(leg->paths, leg->path_count);
 	path->index = index;
 	return path;
 }

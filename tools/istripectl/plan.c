@@ -27,8 +27,7 @@ static void step_add(struct maker *maker, enum step_kind kind, int leg, int path
 {
 	struct plan *plan = maker->plan;
 
-	plan->items = alloc_array(plan->items, plan->count + 1, sizeof(*plan->items));
-	plan->items[plan->count++] = (struct step) {
+	*alloc_append(plan->items, plan->count) = (struct step) {
 		.kind = kind, .leg = leg, .path = path,
 		.name = name ? alloc_text(name) : NULL,
 		.from = from ? alloc_text(from) : NULL,

@@ -176,9 +176,7 @@ static void tries_add(struct proposal *proposal, const char *portal)
 	for (i = 0; i < proposal->nics.count; i++) {
 		if (try_find(proposal, portal, proposal->nics.items[i]))
 			continue;
-		proposal->tries = alloc_array(proposal->tries, proposal->try_count + 1,
-					      sizeof(*proposal->tries));
-		proposal->tries[proposal->try_count++] = (struct reach) {
+		*alloc_append(proposal->tries, proposal->try_count) = (struct reach) {
 			.portal = target_portal_on(portal, proposal->nics.items[i]),
 			.nic = proposal->nics.items[i],
 		};
@@ -310,9 +308,7 @@ static void path_add(struct proposal *proposal, const struct inquiry_way *way,
 		.identity = inquiry->identity, .bytes = first ? first->bytes : inquiry_size(way),
 	};
 
-	proposal->paths = alloc_array(proposal->paths, proposal->path_count + 1,
-				      sizeof(*proposal->paths));
-	proposal->paths[proposal->path_count++] = path;
+	*alloc_append(proposal->paths, proposal->path_count) = path;
 	inquiry->identity = NULL;
 }
 

@@ -68,8 +68,7 @@ static int words_read(const struct command_line *line, struct reconnect *it, str
 
 static void step_add(struct reconnect *it, unsigned int leg, unsigned int path)
 {
-	it->steps = alloc_array(it->steps, it->count + 1, sizeof(*it->steps));
-	it->steps[it->count++] = (struct step) { .leg = leg, .path = path };
+	*alloc_append(it->steps, it->count) = (struct step) { .leg = leg, .path = path };
 }
 
 static bool is_meant(const struct live *place, long wanted)

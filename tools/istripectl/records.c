@@ -33,16 +33,12 @@ void records_parse(char *text, struct records *records)
 	char *line;
 
 	while ((line = strsep(&text, "\n"))) {
-		if (!strncmp(line, "# BEGIN RECORD", strlen("# BEGIN RECORD"))) {
-			records->items = alloc_array(records->items, records->count + 1,
-						     sizeof(*records->items));
-			record = &records->items[records->count++];
-			memset(record, 0, sizeof(*record));
-		} else if (!strncmp(line, "# END RECORD", strlen("# END RECORD"))) {
+		if (!strncmp(line, "# BEGIN RECORD", strlen("# BEGIN RECORD")))
+			record = alloc_append(records->items, records->count);
+		else if (!strncmp(line, "# END RECORD", strlen("# END RECORD")))
 			record = NULL;
-		} else if (record) {
+		else if (record)
 			line_parse(line, record);
-		}
 	}
 }
 

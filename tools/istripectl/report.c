@@ -54,8 +54,7 @@ static char **words_split(char *line)
 
 	do {
 		word = strsep(&line, " ");
-		words = alloc_array(words, count + 1, sizeof(*words));
-		words[count++] = word;
+		*alloc_append(words, count) = word;
 	} while (word);
 	if (!strcmp(words[0], SELF))
 		words[0] = (char *)"/proc/self/exe";

@@ -62,8 +62,7 @@ static void secret_put(struct scrub *scrub, const char *secret)
 {
 	if (strlen(secret) < SECRET_MIN)
 		return;
-	scrub->secrets = alloc_array(scrub->secrets, scrub->count + 1, sizeof(*scrub->secrets));
-	scrub->secrets[scrub->count++] = alloc_text(secret);
+	*alloc_append(scrub->secrets, scrub->count) = alloc_text(secret);
 }
 
 /* Unless it is that of the secret itself. Takes @form. */

@@ -23,12 +23,11 @@
 static size_t state_add(struct states *states, const char *volume, int leg, int path,
 			const char *state, const char *reason, char *file)
 {
-	states->items = alloc_array(states->items, states->count + 1, sizeof(*states->items));
-	states->items[states->count] = (struct state) {
+	*alloc_append(states->items, states->count) = (struct state) {
 		.volume = alloc_text(volume), .leg = leg, .path = path,
 		.state = alloc_text(state), .reason = alloc_text(reason), .file = file,
 	};
-	return states->count++;
+	return states->count - 1;
 }
 
 /* The first path, or leg, that is not live says why. */

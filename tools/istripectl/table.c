@@ -66,8 +66,7 @@ int table_begin(struct table *table, const char *const *names, const struct tabl
 
 void table_add(struct table *table, char *const cells[TABLE_COLUMNS])
 {
-	table->rows = alloc_array(table->rows, table->count + 1, sizeof(*table->rows));
-	memcpy(table->rows[table->count++], cells, sizeof(*table->rows));
+	memcpy(alloc_append(table->rows, table->count), cells, sizeof(*table->rows));
 }
 
 /* In pairs, the place of a row says nothing: each has the names of those that it is a part of. */

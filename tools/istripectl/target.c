@@ -43,9 +43,7 @@ static struct target *target_get(struct targets *targets, const char *name)
 
 	if (target)
 		return target;
-	targets->items = alloc_array(targets->items, targets->count + 1, sizeof(*targets->items));
-	target = &targets->items[targets->count++];
-	memset(target, 0, sizeof(*target));
+	target = alloc_append(targets->items, targets->count);
 	target->name = alloc_text(name);
 	return target;
 }
@@ -131,9 +129,7 @@ static void discovery_parse(char *text, const char *asked, struct targets *targe
 			continue;
 		}
 		target = target_get(targets, name);
-		target->portals = alloc_array(target->portals, target->portal_count + 1,
-					      sizeof(*target->portals));
-		target->portals[target->portal_count++] = (struct target_portal) {
+		*alloc_append(target->portals, target->portal_count) = (struct target_portal) {
 			.portal = alloc_text(line), .group = alloc_text(comma + 1),
 		};
 	}
@@ -295,8 +291,7 @@ static void lun_add(struct target *target, const char *number, const char *size)
 	for (i = 0; i < target->lun_count; i++)
 		if (!strcmp(target->luns[i].number, number))
 			return;
-	target->luns = alloc_array(target->luns, target->lun_count + 1, sizeof(*target->luns));
-	target->luns[target->lun_count++] = (struct target_lun) {
+	*alloc_append(target->luns, target->lun_count) = (struct target_lun) {
 		.number = alloc_text(number), .size = alloc_text(size),
 	};
 }

@@ -63,7 +63,7 @@ static int readings_take(const struct command_line *line, struct readings *readi
 {
 	struct file_names names = { 0 };
 	int ret = command_volumes(line, &names, fault);
-	struct volume_now *now;
+	struct reading *reading;
 	size_t i;
 
 	memset(readings, 0, sizeof(*readings));
@@ -72,12 +72,10 @@ static int readings_take(const struct command_line *line, struct readings *readi
 			ret = tree_has_volume(names.items[i], fault);
 		if (ret)
 			break;
-		readings->items = alloc_array(readings->items, readings->count + 1,
-					      sizeof(*readings->items));
-		now = &readings->items[readings->count].now;
-		volume_now_read(names.items[i], now);
-		tcp_read_all(&now->live, "");
-		readings->items[readings->count++].time_ms = watch_now_ms();
+		reading = alloc_append(readings->items, readings->count);
+		volume_now_read(names.items[i], &reading->now);
+		tcp_read_all(&reading->now.live, "");
+		reading->time_ms = watch_now_ms();
 	}
 	file_names_free(&names);
 	return ret;

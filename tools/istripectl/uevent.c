@@ -14,9 +14,7 @@ bool uevents_take(struct uevents *uevents, const char *text, size_t bytes)
 	struct uevent *uevent;
 
 	if (memmem(text, bytes, action, sizeof(action) - 1)) {
-		uevents->items = alloc_array(uevents->items, uevents->count + 1,
-					     sizeof(*uevents->items));
-		uevent = &uevents->items[uevents->count++];
+		uevent = alloc_append(uevents->items, uevents->count);
 		uevent->text = alloc_array(NULL, bytes + 1, 1);
 		uevent->bytes = bytes;
 		memcpy(uevent->text, text, bytes);
