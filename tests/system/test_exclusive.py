@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from lab import network, openiscsi, stacking, storage
 from lab.istripe import EnableError, Named
 from lab.shell import read, run, status, udev_settle, wait_for, write
+from lab.uevents import Uevents
 from scripted.scenario import Scenario
 from scripted.scsi import READ_CAPACITY_10, SERVICE_ACTION_IN_16, TEST_UNIT_READY
 
@@ -247,6 +249,89 @@ def test_logs_in_after(make_lio, make_volume, stock, link, tmp_path, kernel_log)
     volume.disable()
     assert not is_claimed(disk)
     refused(volume, f"which is {disk} of this host")
+
+
+class Rival(threading.Thread):
+    """Takes each new disk 50 ms after its uevent, as a udev rule that assembles arrays does."""
+
+    def __init__(self, seen):
+        super().__init__(daemon=True)
+        self.seen, self.over = seen, threading.Event()
+        self.held, self.errors = [], {}     # file descriptors; the errno, or 0, of each disk
+
+    def run(self):
+        while not self.over.wait(0.002):
+            for event in list(self.seen.events):
+                name = event.get("DEVNAME", "")
+                if (event.get("ACTION") == "add" and event.get("DEVTYPE") == "disk"
+                        and name.startswith("sd") and name not in self.errors):
+                    time.sleep(max(0, event.at + 0.05 - time.monotonic()))
+                    self.errors[name] = self.take(name)
+
+    def take(self, name):
+        try:
+            self.held.append(os.open(f"/dev/{name}", os.O_RDONLY | os.O_EXCL))
+        except OSError as err:
+            return err.errno
+        return 0
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+        for fd in self.held:
+            os.close(fd)
+
+
+def test_claimed_before_udev_gets_there(make_lio, make_volume, stock, link):
+    """It is claimed when it is announced, not half a second later; that of another LUN is not."""
+    target = make_lio(LUN_BYTES, LUN_BYTES)
+    volume = make_volume(target, name="vol", lun=1)
+    volume.enable()
+    for _ in range(3):
+        with Uevents() as seen, Rival(seen) as rival:
+            stock.connect(link.portal(), target.iqn)
+            other, disk = (wait_for(f"LUN {lun}", lambda lun=lun: stock.disk(target.iqn, lun))
+                           for lun in range(2))
+            wait_for("the rival", lambda: len(rival.errors) == 2)
+            assert rival.errors == {other.name: 0, disk.name: errno.EBUSY}
+        assert is_claimed(disk) and not is_claimed(other)
+        stock.logout()
+
+
+def test_claimed_when_it_is_let_go(server, make_volume, stock, links, kernel_log):
+    """A rival that was faster is told of once; its disk is claimed though nothing comes or goes."""
+    target = server.load(Scenario("nameless"))
+    first, second = (f"{link.address}:{server.port}" for link in links[:2])
+    target.disk.without = (0x80, 0x83)
+    disk = stock.login(first, target.settings.name)
+    udev_settle()
+    target.disk.without = ()
+    volume = make_volume(Named(target.settings.name), name="vol", path={"portal": first})
+    rival = os.open(disk, os.O_RDONLY | os.O_EXCL)
+    try:
+        # Nothing says that it is the volume's LUN, until it is asked again.
+        volume.enable()
+        write(f"/sys/block/{disk.name}/device/rescan", 1)
+        # One that comes has all of them looked at.
+        stock.connect(second, target.settings.name)
+        wait_for("the second disk to be claimed", lambda: kernel_log.matching(
+            r"istripe: vol: leg 0 is also /dev/sd\w+ of this host, .*claimed"))
+        wait_for("the rival to be told of", lambda: kernel_log.matching(
+            rf"istripe: vol: leg 0 is also in use as {disk} of this host, .*lsblk {disk}"))
+        time.sleep(6)
+    finally:
+        os.close(rival)
+    wait_for("it to be claimed", lambda: kernel_log.matching(
+        rf"istripe: vol: leg 0 is also {disk} of this host, .*claimed"))
+    assert is_claimed(disk)
+    assert len(kernel_log.matching("is also in use as")) == 1
+    assert len(kernel_log.matching("leg 0 is also /dev/sd")) == 2
+    volume.disable()
+    assert not is_claimed(disk)
 
 
 #: Commands of the probe of a disk's driver, not of the scan for LUNs.

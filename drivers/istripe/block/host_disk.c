@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/atomic.h>
+#include <linux/container_of.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/kmod.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -23,27 +26,30 @@
 #include "iscsi/error.h"
 #include "scsi/vpd.h"
 
-/* Attempts to claim a disk that comes while the volume is up. */
-#define LATE_TRIES	20
-#define LATE_PAUSE_MS	100
+/* A program may hold a new disk for a moment; one that holds it for longer is told of. */
+#define QUICK_LOOKS	20
+#define QUICK_PAUSE_MS	100
+#define SLOW_PAUSE_MS	5000
 #define READY_MS	10000	/* an enable waits so long for a disk to get ready */
 #define READY_PAUSE_MS	100
-#define LOOKS		600	/* later: a disk that spins up has 100 seconds and more */
-#define LOOK_PAUSE_MS	500
 
 static LIST_HEAD(started);
 static DEFINE_MUTEX(started_lock);
+static typeof_member(struct device, bus) scsi_bus;	/* once a SCSI device has shown it */
 
 struct host_disk {
 	struct list_head entry;
 	struct scsi_device *sdev;		/* NULL: it is gone */
 	struct istripe_compat_claimed *claimed;	/* NULL: claimed by somebody else */
+	bool told;				/* that it is claimed, or cannot be */
 };
 
 struct search {
 	struct istripe_volume *volume;
 	enum istripe_host_disk policy;
 	bool late;			/* the volume is up already */
+	bool patient;			/* a disk that cannot be claimed is not told of yet */
+	bool again;			/* there is such a disk */
 	struct scsi_device *sdev;	/* is being checked */
 	const struct istripe_leg *leg;	/* the leg that @sdev is */
 	struct istripe_reason *why;
@@ -161,18 +167,33 @@ static bool device_is_ready(const struct scsi_device *sdev)
 
 /*
  * The SCSI layer sets the state before it calls device_gone(): either that finds the disk in the
- * list, or this function sees the state.
+ * list, or this function sees the state. Returns whether there is something to tell.
  */
-static bool disk_remember(struct istripe_volume *volume, struct host_disk *disk)
+static bool disk_remember(struct search *search, struct host_disk *disk)
 {
-	bool fresh;
+	struct istripe_volume *volume = search->volume;
+	struct host_disk *known;
+	bool tell = false;
 
 	mutex_lock(&started_lock);
-	fresh = !disk_find(volume, disk->sdev) && !device_is_going(disk->sdev);
-	if (fresh)
+	known = disk_find(volume, disk->sdev);
+	if (known && known->claimed) {
+		known = NULL;
+	} else if (known) {
+		swap(known->claimed, disk->claimed);
+	} else if (!device_is_going(disk->sdev)) {
+		known = disk;
 		list_add(&disk->entry, &volume->host_disks.known);
+	}
+	if (known) {
+		tell = known->claimed || !(search->patient || known->told);
+		known->told |= tell;
+		search->again |= !known->claimed;
+	}
 	mutex_unlock(&started_lock);
-	return fresh;
+	if (known != disk)
+		disk_free(disk);
+	return tell;
 }
 
 static void disks_free(struct list_head *disks)
@@ -196,14 +217,16 @@ static void disks_free_gone(struct istripe_volume *volume)
 	disks_free(&gone);
 }
 
-static bool disk_is_known(struct istripe_volume *volume, const struct scsi_device *sdev)
+static bool disk_is_claimed(struct istripe_volume *volume, const struct scsi_device *sdev)
 {
-	bool known;
+	const struct host_disk *disk;
+	bool claimed;
 
 	mutex_lock(&started_lock);
-	known = disk_find(volume, sdev);
+	disk = disk_find(volume, sdev);
+	claimed = disk && disk->claimed;
 	mutex_unlock(&started_lock);
-	return known;
+	return claimed;
 }
 
 /* Search */
@@ -217,8 +240,8 @@ static void disk_tell(const struct search *search, const char *name, int error)
 		pr_warn("%s: leg %u is also /dev/%s of this host, through another initiator: claimed, so that nobody mounts it\n",
 			volume, leg, name);
 	else if (error == -EBUSY)
-		pr_err("%s: leg %u is also in use as /dev/%s of this host, through another initiator: two users of the same blocks: unmount it there and log out at once\n",
-		       volume, leg, name);
+		pr_err("%s: leg %u is also in use as /dev/%s of this host, through another initiator: two users of the same blocks: end that use (lsblk /dev/%s) and log out there at once (iscsiadm -m node -T TARGET -u)\n",
+		       volume, leg, name, name);
 	else
 		pr_warn("%s: leg %u is also /dev/%s of this host, through another initiator, and cannot be claimed: %s (%pe): do not use it\n",
 			volume, leg, name, istripe_error_words(error), ERR_PTR(error));
@@ -243,20 +266,9 @@ static int disk_decide(const struct search *search, const char *name, int error)
 }
 
 /*
- * The volume is the holder, and may claim a disk twice. The scan for partitions, or a program, may
- * hold a new disk for a moment.
+ * Only one child of a SCSI device is the disk; others are sg, bsg and the like. The volume is the
+ * holder, and may claim a disk twice.
  */
-static struct istripe_compat_claimed *disk_claim(const struct search *search, dev_t devt)
-{
-	struct istripe_compat_claimed *claimed;
-	u32 tries = search->late ? LATE_TRIES : 1;
-
-	while (IS_ERR(claimed = istripe_compat_bdev_claim(devt, search->volume)) && --tries)
-		msleep(LATE_PAUSE_MS);
-	return claimed;
-}
-
-/* Only one child of a SCSI device is the disk; others are sg, bsg and the like. */
 static int disk_check(struct device *dev, void *data)
 {
 	struct istripe_compat_claimed *claimed;
@@ -269,15 +281,15 @@ static int disk_check(struct device *dev, void *data)
 	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)
 		return -ENOMEM;
-	claimed = disk_claim(search, dev->devt);
+	claimed = istripe_compat_bdev_claim(dev->devt, search->volume);
 	error = PTR_ERR_OR_ZERO(claimed);
 	disk->sdev = search->sdev;
 	disk->claimed = error ? NULL : claimed;
 	ret = disk_decide(search, dev_name(dev), error);
-	if (!ret && disk_remember(search->volume, disk))
-		disk_tell(search, dev_name(dev), error);
-	else
+	if (ret)
 		disk_free(disk);
+	else if (disk_remember(search, disk))
+		disk_tell(search, dev_name(dev), error);
 	return ret;
 }
 
@@ -287,7 +299,7 @@ static int device_check(struct device *dev, void *data)
 	struct search *search = data;
 
 	search->leg = leg_of_device(search->volume, sdev);
-	if (!search->leg || (search->late && disk_is_known(search->volume, sdev)))
+	if (!search->leg || (search->late && disk_is_claimed(search->volume, sdev)))
 		return 0;
 	if (!device_is_ready(sdev))
 		return 0;
@@ -303,9 +315,8 @@ static void host_disks_look(struct istripe_volume *volume)
 	mod_delayed_work(system_long_wq, &volume->host_disks.work, 0);
 }
 
-static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
+static void device_look(struct scsi_device *sdev)
 {
-	struct scsi_device *sdev = class_to_sdev(dev);
 	struct istripe_volume *volume;
 
 	mutex_lock(&started_lock);
@@ -313,6 +324,28 @@ static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 		if (leg_of_device(volume, sdev))
 			host_disks_look(volume);
 	mutex_unlock(&started_lock);
+}
+
+/* The disk has just been announced to udev, whose rules assemble the arrays that are on it. */
+static int bus_event(struct notifier_block *unused, unsigned long event, void *dev)
+{
+	if (event == BUS_NOTIFY_BOUND_DRIVER && scsi_is_sdev_device(dev))
+		device_look(to_scsi_device(dev));
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block bus_events = {
+	.notifier_call = bus_event,
+};
+
+/* One at a time. A disk that is ready is found at once, the bus tells of one that gets ready. */
+static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
+{
+	struct scsi_device *sdev = class_to_sdev(dev);
+
+	if (!scsi_bus && !bus_register_notifier(sdev->sdev_gendev.bus, &bus_events))
+		scsi_bus = sdev->sdev_gendev.bus;
+	device_look(sdev);
 	return 0;
 }
 
@@ -363,18 +396,18 @@ static void host_disks_work(struct work_struct *work)
 	int looks, ret;
 
 	disks_free_gone(volume);
-	looks = atomic_inc_return(&volume->host_disks.looks);
-	/* Before the search: it finds a disk that gets ready after this. */
-	if (looks < LOOKS && host_disks_awaited(volume)) {
-		if (looks == 1)
-			host_disks_load();
-		queue_delayed_work(system_long_wq, &volume->host_disks.work,
-				   msecs_to_jiffies(LOOK_PAUSE_MS));
-	}
+	looks = atomic_fetch_add_unless(&volume->host_disks.looks, 1, QUICK_LOOKS);
+	if (!looks && host_disks_awaited(volume))
+		host_disks_load();
+	search.patient = looks < QUICK_LOOKS;
 	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
 	if (ret)
 		pr_err("%s: cannot claim a disk of this host that is a LUN of it: %s (%pe)\n",
 		       volume->name, istripe_error_words(ret), ERR_PTR(ret));
+	if (search.again)
+		queue_delayed_work(system_long_wq, &volume->host_disks.work,
+				   msecs_to_jiffies(search.patient ? QUICK_PAUSE_MS :
+								     SLOW_PAUSE_MS));
 }
 
 /* Volumes */
@@ -398,8 +431,6 @@ static void host_disks_wait(struct istripe_volume *volume)
 		msleep(READY_PAUSE_MS);
 		awaited = host_disks_awaited(volume);
 	}
-	if (awaited)
-		host_disks_look(volume);
 }
 
 int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_disk policy,
@@ -408,13 +439,17 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 	struct search search = {
 		.volume = volume, .policy = policy, .why = why,
 	};
+	int ret;
 
 	/* On the list before the search: no disk that comes meanwhile is missed. */
 	mutex_lock(&started_lock);
 	list_add(&volume->host_disks.entry, &started);
 	mutex_unlock(&started_lock);
 	host_disks_wait(volume);
-	return class_for_each_device(host_devices.class, NULL, &search, device_check);
+	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
+	if (!ret && search.again)
+		host_disks_look(volume);
+	return ret;
 }
 
 void istripe_host_disks_stop(struct istripe_volume *volume)
@@ -422,7 +457,7 @@ void istripe_host_disks_stop(struct istripe_volume *volume)
 	mutex_lock(&started_lock);
 	list_del_init(&volume->host_disks.entry);
 	mutex_unlock(&started_lock);
-	/* Off the list nothing queues the work again or finds the disks. */
+	/* Off the list nothing else queues the work again or finds the disks. */
 	cancel_delayed_work_sync(&volume->host_disks.work);
 	disks_free(&volume->host_disks.known);
 	INIT_LIST_HEAD(&volume->host_disks.known);
@@ -436,4 +471,6 @@ int istripe_host_disks_register(void)
 void istripe_host_disks_unregister(void)
 {
 	scsi_unregister_interface(&host_devices);
+	if (scsi_bus)
+		bus_unregister_notifier(scsi_bus, &bus_events);
 }

@@ -3,10 +3,10 @@
  * SCSI disks of this host that are LUNs of a volume's legs, reached through another initiator
  * (open-iscsi, Fibre Channel). They are recognized by their designators, or by their serial numbers
  * when they have none. Disks that come while the volume is up are claimed, so that nobody mounts
- * them.
+ * them, as soon as their driver is bound, or as soon as whoever was faster lets go.
  *
  * A mutex covers the list of started volumes and the disks that they know. The callbacks of the
- * class of SCSI devices take it, so nothing waits while it is held.
+ * class and of the bus of SCSI devices take it, so nothing waits while it is held.
  */
 #ifndef ISTRIPE_BLOCK_HOST_DISK_H
 #define ISTRIPE_BLOCK_HOST_DISK_H
@@ -24,8 +24,8 @@ struct istripe_volume;
 struct istripe_host_disks {
 	struct list_head entry;		/* on the list of started volumes, or empty */
 	struct list_head known;		/* the disks, each claimed if that was possible */
-	struct delayed_work work;	/* handles disks that have come, get ready, or are gone */
-	atomic_t looks;			/* for disks that get ready, since the last event */
+	struct delayed_work work;	/* handles disks that have come, are let go, or are gone */
+	atomic_t looks;			/* of the work, since the last event */
 };
 
 void istripe_host_disks_init(struct istripe_volume *volume);
@@ -44,7 +44,7 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 /* Releases the disks; the legs are stopped. Sleeps as long as the other initiator, as above. */
 void istripe_host_disks_stop(struct istripe_volume *volume);
 
-/* Module init and exit: the class of SCSI devices reports those that come and go. */
+/* Module init and exit: the class of SCSI devices reports those that come and go, the bus when. */
 int istripe_host_disks_register(void);
 void istripe_host_disks_unregister(void);
 
