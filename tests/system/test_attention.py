@@ -288,20 +288,21 @@ def test_a_question_is_not_answered(make_scripted, server, reader, kernel_log, h
     assert server.violations() == []
 
 
-#: An answer of a LUN that is slow all the time. All of them take longer than a timeout of one.
-SLOW_S = 2
+def slow(answer_s):
+    """A LUN that is slow all the time. All its answers take longer than a timeout of one."""
 
+    async def on_command(run, conn, task):
+        if run.armed:
+            await asyncio.sleep(answer_s)
+        return False
 
-async def slow(run, conn, task):
-    if run.armed:
-        await asyncio.sleep(SLOW_S)
-    return False
+    return Scenario("slow", hooks={"on_command": on_command})
 
 
 @pytest.mark.timeout_s(300)
 def test_a_slow_lun_comes_back(scripted, server, kernel_log):
     """The timeout of a login is one for each answer of the LUN, not for all of them."""
-    volume, _ = scripted(Scenario("slow", hooks={"on_command": slow}), metadata="none",
+    volume, _ = scripted(slow(2), metadata="none",
                          path={"default_time2wait": 0, "login_timeout_ms": 14000})
     volume.enable()
     server.arm()
@@ -316,7 +317,7 @@ def test_a_slow_lun_comes_back(scripted, server, kernel_log):
 @pytest.mark.timeout_s(300)
 def test_a_slow_lun_says_so_over_all_paths(make_scripted, server, reader):
     """No path could have the other's commands: each has its time as long as the LUN answers."""
-    volume, _ = make_scripted(Scenario("slow", hooks={"on_command": slow}), paths=2,
+    volume, _ = make_scripted(slow(1), paths=2,
                               metadata="none", policy="round-robin")
     one = reader(volume.enable())
     wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
