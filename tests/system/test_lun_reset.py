@@ -266,29 +266,42 @@ async def as_lio(_conn, _request, pairs, ready):
     return [*pairs, ("TargetAlias", "LIO Target")], ready
 
 
-@pytest.mark.parametrize("hooks,expected", [({}, [ISIDS[0]]), ({"login_pairs": as_lio}, [])],
-                         ids=["reset", "lio"])
-@pytest.mark.parametrize("goes", ["volume", "path"])
-@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
-                       "it is taken down by force")
-def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hooks, expected):
-    """On the administrator's word. The path's next login drains the LUN, in whatever life it is."""
-    resets = []
+def noted_in(resets):
+    """The ISIDs of those who ask for one; all are answered."""
 
     async def on_tmf(_run, conn, pdu):
         if pdu.flags & 0x7F == LUN_RESET:
             resets.append(conn.session.isid.hex())
         return False
 
-    paths = Paths(server, make_volume, links, on_tmf=on_tmf, **hooks)
+    return on_tmf
+
+
+def send_without_it(paths, disk):
+    """A write of the first path, on the administrator's word."""
+    first = paths.kept_write(disk, 0, AT)
+    paths.lose(0)
+    assert first.is_alive()
+    write(paths.volume.path_sysfs(0, 0) / "fence_confirm", 1)
+    first.finish()
+
+
+DRAINS = pytest.mark.parametrize("hooks,expected", [({}, [ISIDS[0]]), ({"login_pairs": as_lio}, [])],
+                                 ids=["reset", "lio"])
+
+
+@DRAINS
+@pytest.mark.parametrize("goes", ["volume", "path"])
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "it is taken down by force")
+def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hooks, expected):
+    """On the administrator's word. The path's next login drains the LUN, in whatever life it is."""
+    resets = []
+    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets), **hooks)
     volume = paths.volume
     switch = (volume.config if goes == "volume" else volume.path) / "enable"
     with Direct(volume.enable()) as disk:
-        first = paths.kept_write(disk, 0, AT)
-        paths.lose(0)
-        assert first.is_alive()
-        write(volume.path_sysfs(0, 0) / "fence_confirm", 1)
-        first.finish()
+        send_without_it(paths, disk)
         if goes == "path":
             write(switch, 0)
     if goes == "volume":
@@ -303,6 +316,55 @@ def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hoo
     write(volume.config / "enable", 1)
     wait_for("both paths", lambda: state(volume) == "live", 60)
     assert resets == expected
+    volume.disable()
+    assert server.violations() == []
+
+
+@DRAINS
+@pytest.mark.parametrize("goes", [True, False], ids=["removed", "stays"])
+def test_not_in_another_portal_group(server, make_volume, links, goes, hooks, expected):
+    """The login there ends nothing of the old session: a reset would only end what others do.
+
+    Nothing waits, so the path goes on there. Back in the old group its login drains the LUN.
+    """
+    resets = []
+    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets), **hooks)
+    volume = paths.volume
+    session, drained = volume.path_sysfs(0, 0) / "session", volume.leg_sysfs(0) / "lun_reset"
+    with Direct(volume.enable()) as disk:
+        send_without_it(paths, disk)
+        if goes:
+            write(volume.path / "enable", 0)
+        paths.target.settings.tpgt = 2
+        paths.gate.open(ISIDS[0])
+        if goes:
+            write(volume.path / "enable", 1)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        assert read(session / "target_portal_group_tag") == "2"
+        assert resets == [] and read(drained) == "untried"
+        paths.lose(0)
+        paths.target.settings.tpgt = 1
+        paths.gate.open(ISIDS[0])
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        assert read(session / "target_portal_group_tag") == "1"
+        assert resets == expected
+        assert read(drained) == ("complete" if expected else "unneeded")
+    volume.disable()
+    assert server.violations() == []
+
+
+def test_not_by_another_initiator_port(server, make_volume, links):
+    """No session with another ISID ends the old one: whoever changes it has to know that it is over."""
+    resets = []
+    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets))
+    volume = paths.volume
+    with Direct(volume.enable()) as disk:
+        send_without_it(paths, disk)
+        write(volume.path / "enable", 0)
+        write(volume.path / "isid", ISIDS[2])
+        write(volume.path / "enable", 1)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert resets == []
     volume.disable()
     assert server.violations() == []
 

@@ -57,19 +57,28 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 
 /*
  * Linux's own target: then no reset is sent (P100). Not after a session of several connections, nor
- * in another portal group than that of the old session.
+ * in another portal group than that of the old session. @waits: that one is the last.
  */
-static bool fence_login_drains(const struct istripe_nexus *nexus)
+static bool fence_login_drains(const struct istripe_nexus *nexus, bool waits)
 {
 	const struct istripe_session *session = nexus->owned;
+	bool known = waits ? nexus->tpgt_known : nexus->undrained.tpgt_known;
+	u16 tpgt = waits ? nexus->tpgt : nexus->undrained.tpgt;
 
-	return session->quirks.login_drains && !nexus->several && nexus->tpgt_known &&
-	       session->tpgt_known && session->tpgt == nexus->tpgt;
+	return session->quirks.login_drains && !nexus->several && known &&
+	       session->tpgt_known && session->tpgt == tpgt;
 }
 
-static int fence_end_old_commands(struct istripe_nexus *nexus)
+/* For what does not wait no LUN is reset in vain, nor one that may hang of it. */
+static bool fence_drains_unasked(const struct istripe_nexus *nexus)
 {
-	if (!fence_login_drains(nexus))
+	return istripe_nexus_ends_undrained(nexus) &&
+	       (fence_login_drains(nexus, false) || !nexus->owned->quirks.no_lun_reset);
+}
+
+static int fence_end_old_commands(struct istripe_nexus *nexus, bool waits)
+{
+	if (!fence_login_drains(nexus, waits))
 		return istripe_lun_reset(nexus);
 	WRITE_ONCE(nexus->leg->lun_reset, ISTRIPE_LUN_RESET_UNNEEDED);
 	return 0;
@@ -82,9 +91,9 @@ static int fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 	int ret;
 
 	/* Another LUN does not have these commands; its nexus is about to be refused. */
-	if ((!waits && !READ_ONCE(nexus->undrained)) || !istripe_leg_nexus_leads_here(nexus))
+	if ((!waits && !fence_drains_unasked(nexus)) || !istripe_leg_nexus_leads_here(nexus))
 		return 0;
-	ret = fence_end_old_commands(nexus);
+	ret = fence_end_old_commands(nexus, waits);
 	/* Their writes have been sent again by fence_confirm or fence_timeout_ms: I/O goes on. */
 	if (!waits && (ret == -ETIMEDOUT || ret == -EIO))
 		return 0;

@@ -102,8 +102,6 @@ static int path_make_nexuses(struct istripe_path *path, u32 count, struct istrip
 		}
 		more[i]->wanted = path->params.multi != ISTRIPE_MULTI_MCS;
 		more[i]->undrained = path->params.saved[i].undrained;
-		more[i]->tpgt_known = path->params.saved[i].tpgt_known;
-		more[i]->tpgt = path->params.saved[i].tpgt;
 	}
 	return 0;
 }
@@ -445,8 +443,6 @@ void istripe_path_drop(struct istripe_path *path, u32 from)
 	for (i = from; from && i < end; i++) {
 		path->params.saved[i] = (struct istripe_unfenced) {
 			.undrained = gone[i]->undrained,
-			.tpgt = gone[i]->tpgt,
-			.tpgt_known = gone[i]->tpgt_known,
 		};
 		istripe_nexus_destroy(gone[i]);
 	}

@@ -656,7 +656,8 @@ void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 	spin_lock_bh(&leg->lock);
 	served = istripe_leg_serving(leg);
 	nexus->super_unfenced = false;
-	WRITE_ONCE(nexus->undrained, false);
+	if (istripe_nexus_ends_undrained(nexus))
+		nexus->undrained.any = false;
 	nexus_end_fence(nexus, &list);
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
@@ -693,7 +694,11 @@ static u32 leg_end_fences(struct istripe_leg *leg, const struct istripe_path *pa
 		*any |= waits;
 		/* Its next login still ends what the target may have. */
 		if (waits || nexus->ghosts.count)
-			WRITE_ONCE(nexus->undrained, true);
+			nexus->undrained = (struct istripe_undrained) {
+				.any = true,
+				.tpgt_known = nexus->tpgt_known,
+				.tpgt = nexus->tpgt,
+			};
 		/* A superblock that is written late does harm whatever waits. */
 		if (path)
 			nexus->super_unfenced = false;

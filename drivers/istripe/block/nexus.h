@@ -216,7 +216,7 @@ struct istripe_nexus {
 	u32 lanes;			/* connections that get tasks; 0: see policy.h */
 	bool unfenced;			/* writes failed without a fence: nothing is served */
 	bool super_unfenced;		/* a superblock of ours may still be written */
-	bool undrained;			/* its writes were sent again without a fence */
+	struct istripe_undrained undrained;	/* also after sessions in other portal groups */
 	bool pages_held;		/* TCP may have pages of @awaiting_fence */
 	bool pages_astray;		/* others may, when TCP has none: no ghosts */
 	struct list_head awaiting_fence;
@@ -279,6 +279,17 @@ void istripe_nexus_push(struct istripe_nexus *nexus);
 static inline bool istripe_nexus_usable(const struct istripe_nexus *nexus)
 {
 	return READ_ONCE(nexus->live) && istripe_alua_usable(READ_ONCE(nexus->access.state));
+}
+
+/* Has the login of @owned ended the session of @undrained? Under leg->lock, or nothing waits. */
+static inline bool istripe_nexus_ends_undrained(const struct istripe_nexus *nexus)
+{
+	const struct istripe_undrained *undrained = &nexus->undrained;
+	const struct istripe_session *session = nexus->owned;
+
+	return undrained->any &&
+	       (!undrained->tpgt_known ||
+		(session->tpgt_known && session->tpgt == undrained->tpgt));
 }
 
 /* Reports an event to the worker. Any context. */

@@ -145,7 +145,7 @@ void istripe_unfenced_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 	saved->unfenced = nexus->unfenced || nexus->ghosts.count ||
 			  (nexus->super_unfenced && istripe_metadata_growth_begun(leg->volume));
 	/* A login in the same portal group may drain, without a reset of the LUN. */
-	if (saved->unfenced || nexus->undrained) {
+	if (saved->unfenced) {
 		saved->tpgt = nexus->tpgt;
 		saved->tpgt_known = nexus->tpgt_known;
 	}

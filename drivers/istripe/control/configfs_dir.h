@@ -149,6 +149,10 @@ struct istripe_volume_params *istripe_volume_dir_copy(const struct istripe_volum
 /* For the next time: what the target may still do to it, session by session. Under volume->lock. */
 void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istripe_path *running);
 
+/* Sets @params->saved. No login of the path, as it is now, ends what is left out there. */
+void istripe_path_dir_recall(const struct istripe_path_dir *dir,
+			     struct istripe_path_params *params);
+
 /* Keeps and logs why @what has failed, under volume->lock; empty @why: @error must do. */
 void istripe_volume_dir_note(struct istripe_volume_dir *volume, const char *what, int error,
 			     const char *why);

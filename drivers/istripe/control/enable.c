@@ -126,11 +126,22 @@ static int leg_check_gone(const struct istripe_leg_dir *leg, struct istripe_reas
 	return 0;
 }
 
-static void path_copy(const struct istripe_leg_dir *leg, u32 index,
-		      struct istripe_path_params *params)
+void istripe_path_dir_recall(const struct istripe_path_dir *dir, struct istripe_path_params *params)
 {
-	*params = leg->paths[index]->params;
-	memcpy(params->saved, leg->saved[index], sizeof(params->saved));
+	const char *initiator_name = dir->base.volume->params.initiator_name;
+	u32 print = istripe_path_params_nexus_print(&dir->params, initiator_name);
+	u32 i;
+
+	memcpy(params->saved, dir->base.leg->saved[dir->index], sizeof(params->saved));
+	for (i = 0; i < ARRAY_SIZE(params->saved); i++)
+		if (params->saved[i].nexus_print != print)
+			params->saved[i].undrained.any = false;
+}
+
+static void path_copy(const struct istripe_path_dir *dir, struct istripe_path_params *params)
+{
+	*params = dir->params;
+	istripe_path_dir_recall(dir, params);
 }
 
 /* Paths have the numbers of their directories, which need not be without gaps. */
@@ -148,7 +159,7 @@ static int leg_copy(const struct istripe_leg_dir *leg, const struct istripe_path
 	ret = istripe_leg_params_alloc_paths(params, count);
 	for (i = 0, count = 0; !ret && i < ISTRIPE_PATHS_MAX; i++)
 		if (path_counts(leg->paths[i], coming))
-			path_copy(leg, i, &params->paths[count++]);
+			path_copy(leg->paths[i], &params->paths[count++]);
 	return ret;
 }
 
@@ -211,6 +222,8 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 			saved[i] = running->params.saved[i];
 		saved[i].fingerprint =
 			istripe_path_params_fingerprint(&dir->params, initiator_name);
+		saved[i].nexus_print =
+			istripe_path_params_nexus_print(&dir->params, initiator_name);
 	}
 }
 

@@ -91,20 +91,26 @@ static const char *path_check(const struct istripe_path_params *path)
 	return chap_check(path);
 }
 
+u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
+				    const char *initiator_name)
+{
+	u32 hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
+
+	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
+	return crc32c(hash, path->isid, sizeof(path->isid));
+}
+
 u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 				    const char *initiator_name)
 {
+	u32 hash = istripe_path_params_nexus_print(path, initiator_name);
 	struct sockaddr_storage portal = path->portal;
-	u32 hash;
 
 	/* An interface that was made anew has another number. */
 	if (portal.ss_family == AF_INET6)
 		((struct sockaddr_in6 *)&portal)->sin6_scope_id = 0;
-	hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
-	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
 	/* Zero but for the address and the port; elsewhere there may be a target of that name. */
-	hash = crc32c(hash, &portal, sizeof(portal));
-	return crc32c(hash, path->isid, sizeof(path->isid));
+	return crc32c(hash, &portal, sizeof(portal));
 }
 
 /* Nobody could end the old session any more. */

@@ -29,6 +29,10 @@ void istripe_volume_params_free(struct istripe_volume_params *params);
 u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 				    const char *initiator_name);
 
+/* The same without the portal, which may change within the portal group. */
+u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
+				    const char *initiator_name);
+
 /*
  * Checks what no single value can tell: that the required ones are there and fit together
  * (RFC 7143 9.2.1, 13.14). 0, or -EINVAL with a reason in @why.

@@ -98,7 +98,7 @@ static int path_prepare(struct istripe_path_dir *dir, struct istripe_reason *why
 	ret = istripe_dir_pin(&dir->base);
 	if (ret)
 		istripe_reason_set(why, "its directory is being removed");
-	memcpy(dir->params.saved, dir->base.leg->saved[dir->index], sizeof(dir->params.saved));
+	istripe_path_dir_recall(dir, &dir->params);
 	return ret;
 }
 
