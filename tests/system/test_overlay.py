@@ -19,7 +19,7 @@ from lab.istripectl import TOOL
 from lab.polled import Polled
 from lab.shell import LabError, on_failure, read, run, status, wait_for, write
 from lab.uevents import Uevents
-from scripted.ghost import Holder
+from scripted.ghost import Gate, Holder, Resets
 from scripted.scenario import Scenario
 
 MIB = 1 << 20
@@ -331,6 +331,11 @@ def test_a_write_has_failed(two_ports, links):
             reader = pool.submit(disk.read, AT, SIZE)
             time.sleep(ghost.SETTLE_S)
             assert not reader.done()
+            # Of half of what it reads newer data are known.
+            disk.write(AT, newer[:SIZE // 2])
+            same(disk.read(AT, SIZE // 2), newer[:SIZE // 2], "what is read of the first half")
+            time.sleep(ghost.SETTLE_S)
+            assert not reader.done()
             disk.write(AT, newer)
             same(reader.result(ghost.PATIENCE_S), newer, "what is read")
         carried_out(holder, older)
@@ -338,6 +343,57 @@ def test_a_write_has_failed(two_ports, links):
         stack.close()
         back(volume)
         same(holder.data[AT:AT + SIZE], newer, "what the target has")
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the copy fails")
+def test_a_copy_has_failed(server, make_volume, links):
+    """Reads of its blocks do not wait for its lost path: the newest data are kept because of another one."""
+    gate, resets = Gate(), Resets(AT)
+    target = server.load(Scenario("keeps a write and a copy", hooks={
+        **gate.hooks, "on_command": resets.on_command}))
+    volume = ghost.volume_over(make_volume, [links[0], links[0], links[1]], [server.port] * 3,
+                               target, fence="auto", ghost_timeout_ms=1000,
+                               recovery_timeout_ms=3000, path=PATH)
+    ghost.set_isids(volume, 3)
+    older, newer = noise(SIZE, "older"), noise(SIZE, "newer")
+
+    async def carry_out(task):
+        target.disk.execute(task.cdb, task.buffer)
+
+    def lose(path):
+        gate.close(server, ghost.ISIDS[path])
+        wait_for("the path's end", lambda: ghost.path_is(volume, path, False))
+
+    with Direct(volume.enable()) as disk:
+        writer = ghost.Write(disk, AT, older)
+        wait_for("the write that is kept", lambda: AT in resets.kept)
+        kept = resets.kept[AT]
+        lose(0)
+        writer.finish()
+        disk.write(AT, newer)
+        # From now on no more data are kept.
+        write(volume.leg / "ghost_timeout_ms", 600000)
+        del resets.kept[AT]
+        wait_for("the copy", lambda: AT in resets.kept, 90)
+        assert resets.writes[-1] == (AT, ghost.ISIDS[1])
+        lose(2)
+        lose(1)
+        wait_for("the copy to fail",
+                 lambda: read(volume.path_sysfs(0, 1) / "ghost_writes") == "1", 60)
+        gate.open(ghost.ISIDS[2])
+        wait_for("the third path", lambda: state(volume) == "degraded", 60)
+        server.call(carry_out(kept))
+        same(target.disk.data[AT:AT + SIZE], older, "what the target has")
+        with concurrent.futures.ThreadPoolExecutor() as pool, on_failure(volume.force_down):
+            reader = pool.submit(disk.read, AT, SIZE)
+            same(reader.result(ghost.PATIENCE_S), newer, "what is read")
+        gate.open(ghost.ISIDS[0])
+        gate.open(ghost.ISIDS[1])
+        back(volume)
+        same(target.disk.data[AT:AT + SIZE], newer, "what the target has in the end")
+        same(disk.read(AT, SIZE), newer, "what is read in the end")
+    volume.disable()
+    assert server.violations() == []
 
 
 def test_never(two_ports, links):

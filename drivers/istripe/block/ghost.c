@@ -96,26 +96,28 @@ void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list)
 			list_move_tail(&leg_task->entry, list);
 }
 
-static bool ghost_is_in_the_way(const struct istripe_ghost *ghost,
+static bool ghost_is_in_the_way(const struct istripe_leg *leg, const struct istripe_ghost *ghost,
 				const struct istripe_range *range, bool write)
 {
-	if (!istripe_range_meets(&ghost->range, range))
+	struct istripe_range shared;
+
+	if (!istripe_range_share(&ghost->range, range, &shared))
 		return false;
 	if (write)
 		return !ghost->overlay;
-	return ghost->failed &&
-	       !(ghost->overlay && istripe_overlay_covers(ghost->overlay, range));
+	return ghost->failed && !istripe_overlays_cover(leg, &shared);
 }
 
-static bool ghosts_are_in_the_way(const struct istripe_ghosts *ghosts,
+static bool ghosts_are_in_the_way(const struct istripe_nexus *nexus,
 				  const struct istripe_range *range, bool write)
 {
+	const struct istripe_ghosts *ghosts = &nexus->ghosts;
 	u32 i;
 
 	if (!istripe_range_meets(&ghosts->all, range))
 		return false;
 	for (i = 0; i < ghosts->count; i++)
-		if (ghost_is_in_the_way(&ghosts->ghosts[i], range, write))
+		if (ghost_is_in_the_way(nexus->leg, &ghosts->ghosts[i], range, write))
 			return true;
 	return false;
 }
@@ -166,7 +168,7 @@ static bool ghost_is_waited_for(const struct istripe_nexus *nexus,
 		if (!leg_task->behind || !leg_task->task.write)
 			continue;
 		istripe_leg_task_range(leg_task, range);
-		if (ghost_is_in_the_way(ghost, range, true))
+		if (ghost_is_in_the_way(nexus->leg, ghost, range, true))
 			return true;
 	}
 	return false;
@@ -227,7 +229,7 @@ struct istripe_nexus *istripe_ghosts_in_the_way(const struct istripe_leg_task *l
 	lockdep_assert_held(&leg->lock);
 	istripe_leg_task_range(leg_task, &range);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (ghosts_are_in_the_way(&nexus->ghosts, &range, leg_task->task.write))
+		if (ghosts_are_in_the_way(nexus, &range, leg_task->task.write))
 			return nexus;
 	return NULL;
 }

@@ -27,16 +27,31 @@ u32 istripe_overlay_bytes(const struct istripe_leg *leg, const struct istripe_ov
 	return istripe_range_blocks(&overlay->range) * istripe_overlay_block_bytes(leg);
 }
 
-bool istripe_overlay_covers(const struct istripe_overlay *overlay,
-			    const struct istripe_range *range)
+/* The first block from @lba on that is none of the overlay's newer data. */
+static u64 overlay_end(const struct istripe_overlay *overlay, u64 lba)
 {
-	struct istripe_range shared;
-	u32 to;
+	u64 first = overlay->range.lba;
 
-	if (!istripe_range_share(&overlay->range, range, &shared))
-		return true;
-	to = shared.end - overlay->range.lba;
-	return find_next_zero_bit(overlay->valid, to, shared.lba - overlay->range.lba) >= to;
+	if (lba < first || lba >= overlay->range.end)
+		return lba;
+	return first + find_next_zero_bit(overlay->valid, istripe_range_blocks(&overlay->range),
+					  lba - first);
+}
+
+bool istripe_overlays_cover(const struct istripe_leg *leg, const struct istripe_range *range)
+{
+	const struct istripe_overlay *overlay;
+	u64 from, to = range->lba;
+
+	lockdep_assert_held(&leg->lock);
+	do {
+		from = to;
+		/* The last copy of one that is fenced may have been sent before the ghost was. */
+		list_for_each_entry(overlay, &leg->overlays.list, entry)
+			if (!overlay->fenced)
+				to = overlay_end(overlay, to);
+	} while (to > from && to < range->end);
+	return to >= range->end;
 }
 
 /* Creation */

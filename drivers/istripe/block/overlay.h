@@ -88,9 +88,11 @@ void istripe_overlay_add(struct istripe_leg *leg, struct istripe_overlay *overla
 /* The fence of the nexus is complete. Under leg->lock. */
 void istripe_overlays_fenced(struct istripe_nexus *nexus);
 
-/* Has the overlay newer data for all blocks that it shares with these? Under leg->lock. */
-bool istripe_overlay_covers(const struct istripe_overlay *overlay,
-			    const struct istripe_range *range);
+/*
+ * Have overlays, of whatever ghosts, newer data for all of these blocks, and will these be written
+ * again? Under leg->lock.
+ */
+bool istripe_overlays_cover(const struct istripe_leg *leg, const struct istripe_range *range);
 
 /* May a read get data of an overlay? Without a lock: what is acknowledged is seen. */
 bool istripe_overlays_may_meet(const struct istripe_leg_task *leg_task);
