@@ -120,8 +120,10 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	/* The caller may have picked the nexus before its last session was lost. */
+	bool admitted = session && READ_ONCE(session->admitted);
 
-	if (session) {
+	if (admitted) {
 		WRITE_ONCE(leg_task->nexus, nexus);
 		leg_task->counted = nexus->leg->path_end > 1;
 		leg_task->task.lun = session->lun;
@@ -138,7 +140,7 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		istripe_session_submit(session, &leg_task->task, when);
 	}
 	srcu_read_unlock(&nexus->srcu, section);
-	return session;
+	return admitted;
 }
 
 void istripe_nexus_done(struct istripe_leg_task *leg_task)
@@ -328,12 +330,17 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	return ret;
 }
 
-/* Makes the session visible; it gets tasks when the leg knows that the nexus is live. */
+/*
+ * Makes the session visible: what @admit looks at may change until then. It gets tasks when it is
+ * admitted, for whose loss there is a fence.
+ */
 static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	rcu_assign_pointer(nexus->session, nexus->owned);
-	if (nexus->ops->admit(nexus))
+	if (nexus->ops->admit(nexus)) {
+		WRITE_ONCE(nexus->owned->admitted, true);
 		return 0;
+	}
 	nexus_withdraw(nexus);
 	return istripe_reason_fail(why, -EAGAIN,
 				   "logged in while superblocks were read, or keys of reservations changed: once more");

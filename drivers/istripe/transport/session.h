@@ -129,6 +129,7 @@ struct istripe_session {
 	u64 id;				/* no other session has or had it */
 	atomic_t quiesced;		/* count; no command gets a CmdSN while it is not 0 */
 
+	bool admitted;			/* the owner: it may get tasks */
 	struct scsi_lun lun;
 	u8 isid[6];
 	u16 tsih;
