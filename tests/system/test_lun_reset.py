@@ -286,8 +286,8 @@ def send_without_it(paths, disk):
     first.finish()
 
 
-DRAINS = pytest.mark.parametrize("hooks,expected", [({}, [ISIDS[0]]), ({"login_pairs": as_lio}, [])],
-                                 ids=["reset", "lio"])
+DRAINS = pytest.mark.parametrize(
+    "hooks,expected", [({}, [ISIDS[0]]), ({"login_pairs": as_lio}, [])], ids=["reset", "lio"])
 
 
 @DRAINS
@@ -354,7 +354,7 @@ def test_not_in_another_portal_group(server, make_volume, links, goes, hooks, ex
 
 
 def test_not_by_another_initiator_port(server, make_volume, links):
-    """No session with another ISID ends the old one: whoever changes it has to know that it is over."""
+    """No session with another ISID ends the old one: whoever changes it has to know of its end."""
     resets = []
     paths = Paths(server, make_volume, links, on_tmf=noted_in(resets))
     volume = paths.volume

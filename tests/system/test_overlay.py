@@ -347,7 +347,7 @@ def test_a_write_has_failed(two_ports, links):
 
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the copy fails")
 def test_a_copy_has_failed(server, make_volume, links):
-    """Reads of its blocks do not wait for its lost path: the newest data are kept because of another one."""
+    """Reads of its blocks do not wait for its path: another ghost's overlay has the newest data."""
     gate, resets = Gate(), Resets(AT)
     target = server.load(Scenario("keeps a write and a copy", hooks={
         **gate.hooks, "on_command": resets.on_command}))
