@@ -68,7 +68,29 @@ static void pr_keys_short(struct kunit *test)
 				istripe_pr_keys_decode(answer.data, bytes, KEY, &keys));
 }
 
+static void pr_keys_holder(struct kunit *test)
+{
+	u8 data[24] = {};
+	u64 key;
+	u8 type;
+	u32 bytes;
+
+	KUNIT_ASSERT_EQ(test, 0, istripe_pr_holder_decode(data, 8, &key, &type));
+	KUNIT_EXPECT_EQ(test, key, 0ull);
+	KUNIT_EXPECT_EQ(test, type, 0);
+	put_unaligned_be32(16, data + 4);
+	put_unaligned_be64(KEY, data + 8);
+	data[21] = 0x15;
+	KUNIT_ASSERT_EQ(test, 0, istripe_pr_holder_decode(data, 24, &key, &type));
+	KUNIT_EXPECT_EQ(test, key, KEY);
+	KUNIT_EXPECT_EQ(test, type, 5);
+	for (bytes = 0; bytes < 24; bytes++)
+		KUNIT_EXPECT_EQ(test, -EPROTO,
+				istripe_pr_holder_decode(data, bytes, &key, &type));
+}
+
 static struct kunit_case pr_keys_cases[] = {
+	KUNIT_CASE(pr_keys_holder),
 	KUNIT_CASE(pr_keys_listed),
 	KUNIT_CASE(pr_keys_short),
 	{}

@@ -10,6 +10,7 @@
 #define CDB_FUA			0x08	/* byte 1 of READ and WRITE */
 #define CDB_WRITE_SAME_UNMAP	0x08	/* byte 1 of WRITE SAME */
 #define CDB_IMMED		0x01	/* byte 1 of START STOP UNIT */
+#define CDB_READ_RESERVATION	0x01	/* byte 1 of PERSISTENT RESERVE IN */
 #define CDB_START		0x01	/* byte 4 of START STOP UNIT */
 #define CDB_EVPD		0x01	/* byte 1 of INQUIRY */
 #define CDB_DBD			0x08	/* byte 1 of MODE SENSE: no block descriptors */
@@ -139,6 +140,12 @@ void istripe_cdb_reserve_in_keys(u8 *cdb, u16 bytes)
 {
 	istripe_cdb_init(cdb, PERSISTENT_RESERVE_IN);
 	put_unaligned_be16(bytes, cdb + 7);
+}
+
+void istripe_cdb_reserve_in_holder(u8 *cdb, u16 bytes)
+{
+	istripe_cdb_reserve_in_keys(cdb, bytes);
+	cdb[1] = CDB_READ_RESERVATION;
 }
 
 void istripe_cdb_reserve_parameter(u8 *list, u64 key, u64 action_key, bool keep)

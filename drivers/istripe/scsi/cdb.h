@@ -153,6 +153,13 @@ void istripe_cdb_reserve_out(u8 *cdb, enum istripe_reserve_action action, u8 typ
 void istripe_cdb_reserve_in_keys(u8 *cdb, u16 bytes);
 
 /**
+ * istripe_cdb_reserve_in_holder() - PERSISTENT RESERVE IN with READ RESERVATION, SPC-5 6.15.3
+ * @cdb: 16 bytes
+ * @bytes: allocation length
+ */
+void istripe_cdb_reserve_in_holder(u8 *cdb, u16 bytes);
+
+/**
  * istripe_cdb_reserve_parameter() - the parameter list, SPC-5 6.16.3
  * @list: ISTRIPE_RESERVE_PARAMETER_BYTES bytes
  * @key: reservation key, 0 for none

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The keys of persistent reservations as a LUN lists them (SPC-5 6.15.2). */
+/* Keys of persistent reservations, and the reservation, as a LUN tells them (SPC-5 6.15). */
 #ifndef ISTRIPE_SCSI_PR_KEYS_H
 #define ISTRIPE_SCSI_PR_KEYS_H
 
@@ -21,5 +21,15 @@ struct istripe_pr_keys {
  * Return: 0; -EPROTO: no header.
  */
 int istripe_pr_keys_decode(const u8 *data, u32 bytes, u64 key, struct istripe_pr_keys *keys);
+
+/**
+ * istripe_pr_holder_decode() - the answer to READ RESERVATION
+ * @data: the answer
+ * @bytes: of it that have come
+ * @key: set to the key of the holder; 0 if there is none, or each registered nexus is one
+ * @type: set to the type of the reservation; 0: there is none
+ * Return: 0; -EPROTO: it is too short.
+ */
+int istripe_pr_holder_decode(const u8 *data, u32 bytes, u64 *key, u8 *type);
 
 #endif
