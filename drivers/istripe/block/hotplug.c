@@ -16,13 +16,27 @@
 #include "block/resize.h"
 #include "block/volume.h"
 
-/* A session is an initiator port (SPC-4 5.12): registrations find nexuses that are in the leg. */
+static int leg_pause_reservations(const struct istripe_leg *leg, bool killable,
+				  struct istripe_reason *why)
+{
+	if (!istripe_reservation_pause(leg->volume, killable))
+		return 0;
+	return istripe_reason_fail(why, -EINTR, "interrupted");
+}
+
+/*
+ * A session is an initiator port (SPC-4 5.12), to be registered. Keys that change from now on go to
+ * nexuses that are in the leg, or are seen by their logins: pr_key.h.
+ */
 static int leg_check_keys(const struct istripe_leg *leg, struct istripe_reason *why)
 {
-	if (istripe_reservation_knows_nexuses(leg->volume))
-		return 0;
-	return istripe_reason_fail(why, -EBUSY,
-				   "keys of persistent reservations are registered: the path would have none");
+	int ret = leg_pause_reservations(leg, true, why);
+
+	if (ret)
+		return ret;
+	ret = istripe_reservation_may_join(leg, why);
+	istripe_reservation_resume(leg->volume);
+	return ret;
 }
 
 static int path_may_add(const struct istripe_leg *leg, const struct istripe_path_params *params,
@@ -76,15 +90,13 @@ static int path_start(struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	u32 i;
-	int ret;
 
 	lockdep_assert_held(&leg->paths_lock);
 	istripe_leg_add_path(leg, path);
-	ret = leg_check_keys(leg, why);
-	for (i = 0; !ret && i < path->nexus_count; i++)
+	for (i = 0; i < path->nexus_count; i++)
 		if (path->nexuses[i]->wanted)
 			istripe_nexus_event(path->nexuses[i], ISTRIPE_NEXUS_START);
-	return ret ?: path_wait(path, why);
+	return path_wait(path, why);
 }
 
 /* No unfenced state is restored: the volume came up, so earlier writes of this number are dead. */
@@ -170,7 +182,9 @@ static int path_check_others(const struct istripe_path *path, u32 from, struct r
 	return istripe_reason_fail(why, -EBUSY, "nothing else of leg %u is live", leg->index);
 }
 
-static void path_retire_nexuses(struct istripe_path *path, u32 from, struct retired *retired)
+/* @leaves: they are to be taken out, and end their registrations. */
+static void path_retire_nexuses(struct istripe_path *path, u32 from, bool leaves,
+				struct retired *retired)
 {
 	struct istripe_leg *leg = path->leg;
 	u32 i;
@@ -180,6 +194,7 @@ static void path_retire_nexuses(struct istripe_path *path, u32 from, struct reti
 	for (i = from; i < path->nexus_count; i++) {
 		if (path->nexuses[i]->wanted)
 			retired->wanted |= BIT(i);
+		path->nexuses[i]->leaves = leaves;
 		WRITE_ONCE(path->nexuses[i]->wanted, false);
 		/* Not earlier: an idle reserve nexus could have been wanted again. */
 		reinit_completion(&path->nexuses[i]->idled);
@@ -188,8 +203,8 @@ static void path_retire_nexuses(struct istripe_path *path, u32 from, struct reti
 }
 
 /* Check and change under one lock: no other nexus is lost or retired in between. */
-static int path_retire_begin(struct istripe_path *path, u32 from, struct retired *retired,
-			     struct istripe_reason *why)
+static int path_retire_wanted(struct istripe_path *path, u32 from, struct retired *retired,
+			      struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
 	int ret = 0;
@@ -201,8 +216,23 @@ static int path_retire_begin(struct istripe_path *path, u32 from, struct retired
 	}
 	ret = ret ?: path_check_others(path, from, retired, why);
 	if (!ret)
-		path_retire_nexuses(path, from, retired);
+		path_retire_nexuses(path, from, true, retired);
 	spin_unlock_bh(&leg->lock);
+	return ret;
+}
+
+/* @asked: see path_retire_end(). A reservation that is made afterwards is held elsewhere. */
+static int path_retire_begin(struct istripe_path *path, u32 from, bool asked,
+			     struct retired *retired, struct istripe_reason *why)
+{
+	struct istripe_volume *volume = path->leg->volume;
+	int ret = leg_pause_reservations(path->leg, asked, why);
+
+	if (ret)
+		return ret;
+	ret = istripe_reservation_may_leave(path, from, asked, why) ?:
+	      path_retire_wanted(path, from, retired, why);
+	istripe_reservation_resume(volume);
 	return ret;
 }
 
@@ -214,6 +244,8 @@ static void path_take_back(struct istripe_path *path, const struct retired *reti
 	spin_lock_bh(&leg->lock);
 	/* At once: a registration of keys asks the wanted nexuses, and waits for no other. */
 	path->kept = ISTRIPE_CONNECTIONS_MAX;
+	for (i = 0; i < path->nexus_count; i++)
+		path->nexuses[i]->leaves = false;
 	for_each_set_bit(i, &retired->wanted, ISTRIPE_CONNECTIONS_MAX)
 		WRITE_ONCE(path->nexuses[i]->wanted, true);
 	spin_unlock_bh(&leg->lock);
@@ -283,21 +315,11 @@ static int path_wait_idle(struct istripe_path *path, u32 from, const struct reti
 	return 0;
 }
 
-/* The target would keep the keys, and a reservation that only this path can release. */
-static int leg_check_kept_keys(const struct istripe_leg *leg, struct istripe_reason *why)
-{
-	if (!READ_ONCE(leg->volume->has_keys))
-		return 0;
-	return istripe_reason_fail(why, -EBUSY,
-				   "keys of persistent reservations are registered, also over this path");
-}
-
 /* After path_retire_nexuses(). @asked: by a user, killable; else it undoes istripe_path_add(). */
 static int path_retire_end(struct istripe_path *path, u32 from, const struct retired *retired,
 			   bool asked, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
-	int ret = 0;
 	u32 i;
 
 	lockdep_assert_held(&leg->paths_lock);
@@ -305,11 +327,7 @@ static int path_retire_end(struct istripe_path *path, u32 from, const struct ret
 	synchronize_srcu(&leg->srcu);
 	for (i = from; i < path->nexus_count; i++)
 		istripe_nexus_retire(path->nexuses[i]);
-	/* Pairs with reservation.c: a registration sees the path leaving, or we see its keys. */
-	smp_mb();
-	if (asked)
-		ret = leg_check_kept_keys(leg, why);
-	return ret ?: path_wait_idle(path, from, retired, asked, why);
+	return path_wait_idle(path, from, retired, asked, why);
 }
 
 static int path_retire(struct istripe_path *path, u32 from, bool asked, struct istripe_reason *why)
@@ -324,7 +342,7 @@ static int path_retire(struct istripe_path *path, u32 from, bool asked, struct i
 		mutex_lock(&leg->paths_lock);
 	if (ret)
 		return ret;
-	ret = path_retire_begin(path, from, &retired, why);
+	ret = path_retire_begin(path, from, asked, &retired, why);
 	if (ret)
 		goto unlock;
 	ret = path_retire_end(path, from, &retired, asked, why);
@@ -337,11 +355,10 @@ unlock:
 
 int istripe_path_retire(struct istripe_path *path, u32 from, struct istripe_reason *why)
 {
-	/* Checked before any change, too. */
-	return leg_check_kept_keys(path->leg, why) ?: path_retire(path, from, true, why);
+	return path_retire(path, from, true, why);
 }
 
-/* As path_retire_begin(), for all nexuses. */
+/* As path_retire_wanted(), for all nexuses. */
 static int path_reconnect_begin(struct istripe_path *path, bool alone, struct retired *retired,
 				struct istripe_reason *why)
 {
@@ -361,7 +378,7 @@ static int path_reconnect_begin(struct istripe_path *path, bool alone, struct re
 		ret = -EBUSY;
 	}
 	if (!ret)
-		path_retire_nexuses(path, 0, retired);
+		path_retire_nexuses(path, 0, false, retired);
 	spin_unlock_bh(&leg->lock);
 	return ret;
 }
@@ -374,7 +391,8 @@ int istripe_path_reconnect(struct istripe_path *path, bool alone, struct istripe
 
 	if (ret)
 		return ret;
-	ret = leg_check_kept_keys(leg, why) ?: path_reconnect_begin(path, alone, &retired, why);
+	/* Meanwhile registrations find the path leaving, as nexus->path->kept says. */
+	ret = leg_check_keys(leg, why) ?: path_reconnect_begin(path, alone, &retired, why);
 	if (ret)
 		goto unlock;
 	ret = path_retire_end(path, 0, &retired, true, why);
@@ -454,26 +472,19 @@ int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reaso
 {
 	struct istripe_nexus *more[ISTRIPE_CONNECTIONS_MAX];
 	struct istripe_leg *leg = path->leg;
-	struct istripe_reason unused;
 	u32 i, before = path->nexus_count;
 	int ret;
 
 	mutex_lock(&leg->paths_lock);
-	ret = path_make_nexuses(path, count, more);
+	ret = leg_check_keys(leg, why) ?: path_make_nexuses(path, count, more);
 	if (ret)
 		goto unlock;
 	path_add_nexuses(path, count, more);
-	ret = leg_check_keys(leg, why);
-	for (i = before; !ret && i < count; i++)
+	for (i = before; i < count; i++)
 		if (READ_ONCE(more[i]->wanted))
 			istripe_nexus_persist(more[i]);
 unlock:
 	mutex_unlock(&leg->paths_lock);
-	/* A login may have started them meanwhile. Those that have writes stay. */
-	if (ret == -EBUSY && path_retire(path, before, false, &unused))
-		return 0;
-	if (ret == -EBUSY)
-		istripe_path_drop(path, before);
 	return ret;
 }
 
@@ -492,9 +503,12 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 	if (IS_ERR(path))
 		return path;
 	ret = leg_lock_paths(leg, why);
+	if (ret)
+		goto destroy;
+	ret = leg_check_keys(leg, why);
 	if (ret) {
-		istripe_path_destroy(path);
-		return ERR_PTR(ret);
+		mutex_unlock(&leg->paths_lock);
+		goto destroy;
 	}
 	ret = path_start(path, why);
 	mutex_unlock(&leg->paths_lock);
@@ -505,12 +519,17 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 		return path;
 	istripe_path_drop(path, 0);
 	return ERR_PTR(ret);
+destroy:
+	istripe_path_destroy(path);
+	return ERR_PTR(ret);
 }
 
-/* A new session would not have the keys, and its tasks would fail. */
-static bool path_has_keys(const struct istripe_path *path)
+/* A new session could not be registered, and its tasks would fail. */
+static bool path_lacks_key(const struct istripe_path *path)
 {
-	return READ_ONCE(path->leg->volume->has_keys);
+	const struct istripe_leg *leg = path->leg;
+
+	return READ_ONCE(leg->volume->has_keys) && !READ_ONCE(leg->pr_key.key);
 }
 
 void istripe_path_granted(struct istripe_path *path, u32 granted)
@@ -527,12 +546,12 @@ void istripe_path_granted(struct istripe_path *path, u32 granted)
 	for (i = 1; i < READ_ONCE(path->nexus_count); i++) {
 		nexus = READ_ONCE(path->nexuses[i]);
 		wanted = i >= granted;
-		if (!nexus || wanted == nexus->wanted || (wanted && path_has_keys(path)))
+		if (!nexus || wanted == nexus->wanted || (wanted && path_lacks_key(path)))
 			continue;
 		istripe_leg_nexus_want(nexus, wanted);
 		/* Pairs with reservation.c: a registration sees the nexus, or we see its keys. */
 		smp_mb();
-		if (wanted && path_has_keys(path)) {
+		if (wanted && path_lacks_key(path)) {
 			istripe_leg_nexus_want(nexus, false);
 			wanted = false;
 		}

@@ -23,9 +23,10 @@ struct istripe_reason;
  * @params: of the path, whose number is free; copied
  * @why: reason on failure
  * Context: process, sleeps until the path is live or has failed; killable.
- * Return: the path; ERR_PTR: -EBUSY keys of persistent reservations are registered, of which the
- * path has none; -EINVAL it may use a data digest, and the disk does not keep pages stable;
- * -ENOMEM; -EINTR; or an error of connecting, login, LUN bring-up.
+ * Return: the path; ERR_PTR: -EBUSY keys of persistent reservations are registered, and that of the
+ * leg is not known; -EPERM, -EAGAIN the path cannot be registered with it; -EINVAL it may use a data
+ * digest, and the disk does not keep pages stable; -ENOMEM; -EINTR; or an error of connecting,
+ * login, LUN bring-up.
  */
 struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 				      const struct istripe_path_params *params,
@@ -38,8 +39,8 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
  * @why: reason on failure
  * Context: process, sleeps; for command_timeout_ms and login_timeout_ms at most; killable.
  * Return: 0, then istripe_path_drop() must follow; else the nexuses stay: -EBUSY without them no
- * path would be live, or left, they have not finished in time, or keys of persistent reservations
- * are registered; -EINTR.
+ * path would be live, or left, they have not finished in time, they may hold a persistent
+ * reservation, or the key of the leg is not known; -EINTR.
  */
 int istripe_path_retire(struct istripe_path *path, u32 from, struct istripe_reason *why);
 
@@ -72,8 +73,8 @@ void istripe_path_drop(struct istripe_path *path, u32 from);
  * @count: of nexuses afterwards, more than now
  * @why: reason on failure
  * Context: process.
- * Return: 0; -EBUSY keys of persistent reservations are registered, of which the new ones have
- * none; -ENOMEM; on an error the path is as before.
+ * Return: 0; -EBUSY keys of persistent reservations are registered, and that of the leg is not
+ * known; -EINTR; -ENOMEM; on an error the path is as before.
  */
 int istripe_path_grow(struct istripe_path *path, u32 count, struct istripe_reason *why);
 

@@ -391,6 +391,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 static void nexus_go_idle(struct istripe_nexus *nexus)
 {
 	nexus_close_ending(nexus);
+	nexus->ops->leave(nexus);
 	if (nexus->owned)
 		istripe_nexus_logout(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
@@ -490,6 +491,8 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 	istripe_backoff_note_busy(nexus, error == -EBUSY);
 	if (lost)
 		istripe_backoff_lost(nexus);
+	if (nexus_is_first(nexus))
+		nexus->ops->leave(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
 	WRITE_ONCE(nexus->backoff.asked_at, jiffies);
 	if (error == -ENOTCONN)
@@ -586,6 +589,9 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CLOSING);
 	nexus->ops->lost(nexus);
 	nexus_withdraw(nexus);
+	/* Not before: what is in flight would end with a conflict. */
+	if (logout && istripe_session_is_idle(nexus->owned))
+		nexus->ops->leave(nexus);
 	if (logout && istripe_session_settle(nexus->owned) &&
 	    (!nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned)))
 		istripe_session_logout(nexus->owned);

@@ -76,6 +76,8 @@ struct istripe_nexus_ops {
 	int (*drain)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* The LUN has been asked: 1, ask it again; 0; or an error. */
 	int (*join)(struct istripe_nexus *nexus, struct istripe_reason *why);
+	/* Undo it: the nexus is taken out, or its first login has failed. @owned may be NULL. */
+	void (*leave)(struct istripe_nexus *nexus);
 	/* Is it the leg's LUN and superblock? Sets @mismatch. 0, or why not. */
 	int (*check)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Session published: may the nexus go live? */
@@ -178,6 +180,8 @@ struct istripe_nexus {
 		bool done;		/* reservation->lock: by the call under way, or tried */
 		u32 changes;		/* worker: of leg->pr_key, when it last looked there */
 		bool due;		/* worker: its port took no I/O then */
+		bool joined;		/* worker: a login has registered it */
+		bool ended;		/* worker: or the log has told that it stays */
 	} key;
 	unsigned long lost_at;		/* worker: jiffies */
 	bool several;			/* worker: the last session had several connections */
@@ -206,6 +210,7 @@ struct istripe_nexus {
 	} eh;
 
 	bool wanted;			/* down to @unproven: under leg->lock */
+	bool leaves;			/* not wanted, and about to be taken out */
 	bool live;
 	u32 connections;		/* of its session, while it is live */
 	struct istripe_access access;	/* of its port */

@@ -109,6 +109,7 @@ const struct istripe_nexus_ops istripe_nexus_ops_table = {
 	.probe_begin = nexus_op_probe_begin,
 	.drain = istripe_fence_drain,
 	.join = istripe_pr_key_join,
+	.leave = istripe_pr_key_leave,
 	.check = nexus_op_check,
 	.admit = nexus_op_admit,
 	.told = istripe_attention_told,

@@ -178,6 +178,7 @@ static int joining_run(const struct joining *joining)
 		return ret;
 	if (!keys.count && !keys.cut)
 		return -ENOKEY;
+	joining->nexus->key.joined = true;
 	/* The target may have kept the registration: this one changes nothing. */
 	ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key, joining->key);
 	if (ret != SAM_STAT_RESERVATION_CONFLICT)
@@ -185,10 +186,21 @@ static int joining_run(const struct joining *joining)
 	return keys.count ? joining_add(joining, keys.generation) : -E2BIG;
 }
 
+/* A path that was in use before stays so, with conflicts; a new one would only add them. */
+static int joining_goes_without(const struct joining *joining, const char *words,
+				struct istripe_reason *why)
+{
+	if (joining->nexus->started || !joining->key)
+		return 0;
+	return istripe_reason_fail(why, -EPERM, "cannot register reservation key 0x%llx: %s",
+				   joining->key, words);
+}
+
 static int joining_end(const struct joining *joining, u32 changes, int ret,
 		       struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus = joining->nexus;
+	const char *words;
 
 	switch (ret) {
 	case 1:
@@ -198,13 +210,15 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
 		return ret;
 	case -ENOKEY:
 		key_forget(nexus, changes, "the LUN does not list it any more");
-		return 0;
+		return joining_goes_without(joining, "another host has preempted or cleared it",
+					    why);
 	case -E2BIG:
 	case -EOPNOTSUPP:
+		words = ret == -E2BIG ? "the LUN has more keys than can be read" :
+					istripe_error_words(ret);
 		pr_warn("%s: reservation key 0x%llx: cannot tell whether another host has preempted it: %s: not registered\n",
-			nexus->label, joining->key, ret == -E2BIG ?
-			"the LUN has more keys than can be read" : istripe_error_words(ret));
-		return 0;
+			nexus->label, joining->key, words);
+		return joining_goes_without(joining, words, why);
 	case -EAGAIN:
 		return istripe_reason_fail(why, ret,
 					   "keys of reservations were changed during the login: once more");
@@ -232,6 +246,7 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	if (READ_ONCE(nexus->live) && !nexus->key.due)
 		return 0;
 	spin_lock_bh(&leg->lock);
+	nexus->key.ended = false;
 	nexus->key.changes = leg->pr_key.changes;
 	joining.key = leg->pr_key.key;
 	left = nexus->key.left;
@@ -259,6 +274,47 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 		spin_unlock_bh(&leg->lock);
 	}
 	return ret;
+}
+
+/* Of a nexus that is taken out, or whose first login has failed. */
+static bool nexus_has_key_to_end(const struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool leaves, had;
+
+	spin_lock_bh(&leg->lock);
+	leaves = nexus->leaves || !(nexus->started || READ_ONCE(nexus->persistent));
+	had = nexus->key.left || (leg->pr_key.key && nexus->started);
+	spin_unlock_bh(&leg->lock);
+	return leaves && (had || nexus->key.joined) && !nexus->key.ended;
+}
+
+void istripe_pr_key_leave(struct istripe_nexus *nexus)
+{
+	struct istripe_session *session = nexus->owned;
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_reason refusal = {};
+	struct joining leaving = { .nexus = nexus, .session = session, .refusal = &refusal };
+	int ret = -ENOTCONN;
+
+	if (!nexus_has_key_to_end(nexus))
+		return;
+	/* Another LUN may have its number now. */
+	if (session && !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus)) {
+		mutex_lock(&leg->pr_key.lock);
+		leaving.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
+		ret = joining_register(&leaving, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+		mutex_unlock(&leg->pr_key.lock);
+	}
+	/* Its page may still be sent with the command: no logout may wait behind that. */
+	if (ret == -ETIMEDOUT)
+		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
+	if (ret)
+		pr_warn("%s: its registration of persistent reservations may stay at the target: %s\n",
+			nexus->label, refusal.text[0] ? refusal.text :
+			ret > 0 ? "reservation conflict" : istripe_error_words(ret));
+	nexus->key.joined = false;
+	nexus->key.ended = true;
 }
 
 bool istripe_pr_key_admits(const struct istripe_nexus *nexus)

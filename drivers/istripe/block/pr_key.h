@@ -6,7 +6,8 @@
  *
  * A host whose key was preempted or cleared must stay without it: others rely on that. So a nexus
  * is registered only while the LUN lists the key, for another nexus. If it does not, or says that
- * this host was preempted, the key is forgotten until it is registered through the disk again.
+ * this host was preempted, the key is forgotten until it is registered through the disk again. One
+ * that was never live, and so has no registration to lose, is refused then.
  *
  * READ KEYS and the registration are two commands, and a PREEMPT may come between. Each change adds
  * one to the generation that READ KEYS returns. The registration counts if it was the only change
@@ -43,6 +44,9 @@ void istripe_pr_key_preempted(struct istripe_nexus *nexus);
  * 0; 1: it is registered now and was not before, so the LUN may tell more; or an error.
  */
 int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why);
+
+/* Ends the registration of a nexus that is taken out, or says that it stays. Its worker. */
+void istripe_pr_key_leave(struct istripe_nexus *nexus);
 
 /* The session is published. False: registrations have been changed since istripe_pr_key_join(). */
 bool istripe_pr_key_admits(const struct istripe_nexus *nexus);

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <scsi/scsi_proto.h>
 
+#include <istripe/reason.h>
 #include "block/alua.h"
 #include "block/leg.h"
 #include "block/lun.h"
@@ -326,14 +327,8 @@ static bool reservation_is_repeated(const struct reservation *what)
 	return what->sets_keys && !what->undo;
 }
 
-/* The keys of the LUN say that it was done before. */
-static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *session,
-			  const struct reservation *what)
+static int session_reserve_in(struct istripe_session *session, const u8 *cdb)
 {
-	const struct istripe_internal *internal = &session->internal;
-	u64 gone = what->preempts ? what->action_key : what->key;
-	struct istripe_pr_keys keys, our;
-	u8 cdb[ISTRIPE_CDB_BYTES];
 	const struct istripe_lun_command command = {
 		.address = &session->lun,
 		.cdb = cdb,
@@ -345,15 +340,29 @@ static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *s
 
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
+	ret = istripe_lun_ask(session, &command);
+	if (ret == -ETIMEDOUT)
+		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
+	return ret;
+}
+
+/* The keys of the LUN say that it was done before. */
+static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *session,
+			  const struct reservation *what)
+{
+	const struct istripe_internal *internal = &session->internal;
+	u64 gone = what->preempts ? what->action_key : what->key;
+	struct istripe_pr_keys keys, our;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
 	/* No list has key 0. */
 	if (!gone)
 		return 0;
 	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = istripe_lun_ask(session, &command);
-	if (ret == -ETIMEDOUT)
-		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
-	ret = ret ?: istripe_pr_keys_decode(page_address(internal->page),
-					    internal->task.transferred_bytes, gone, &keys) ?:
+	ret = session_reserve_in(session, cdb) ?:
+	      istripe_pr_keys_decode(page_address(internal->page),
+				     internal->task.transferred_bytes, gone, &keys) ?:
 	      istripe_pr_keys_decode(page_address(internal->page),
 				     internal->task.transferred_bytes, what->key, &our);
 	if (ret)
@@ -509,15 +518,91 @@ struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *vol
 	return reservation;
 }
 
-bool istripe_reservation_knows_nexuses(struct istripe_volume *volume)
+int istripe_reservation_pause(struct istripe_volume *volume, bool killable)
 {
 	struct istripe_reservation *reservation = volume->disk->private_data;
-	bool has_keys;
 
+	if (killable)
+		return mutex_lock_killable(&reservation->lock);
 	mutex_lock(&reservation->lock);
-	has_keys = volume->has_keys;
+	return 0;
+}
+
+void istripe_reservation_resume(struct istripe_volume *volume)
+{
+	struct istripe_reservation *reservation = volume->disk->private_data;
+
 	mutex_unlock(&reservation->lock);
-	return !has_keys;
+}
+
+int istripe_reservation_may_join(const struct istripe_leg *leg, struct istripe_reason *why)
+{
+	if (!leg->volume->has_keys || READ_ONCE(leg->pr_key.key))
+		return 0;
+	return istripe_reason_fail(why, -EBUSY,
+				   "keys of persistent reservations are registered, but the key of leg %u is not known: another host has preempted or cleared it, or it is of an earlier start: register it first",
+				   leg->index);
+}
+
+/* Is the LUN reserved for one nexus, with our key? */
+static int nexus_reads_holder(struct istripe_nexus *nexus, struct istripe_session *session,
+			      const struct reservation *what)
+{
+	const struct istripe_internal *internal = &session->internal;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	u64 key;
+	u8 type;
+	int ret;
+
+	istripe_cdb_reserve_in_holder(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = session_reserve_in(session, cdb) ?:
+	      istripe_pr_holder_decode(page_address(internal->page),
+				       internal->task.transferred_bytes, &key, &type);
+	return ret ?: type && !reservation_is_of_all(type) && key == what->key;
+}
+
+static int leg_reads_holder(struct istripe_leg *leg)
+{
+	const struct reservation what = { .key = READ_ONCE(leg->pr_key.key) };
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	int ret = -ENOTCONN;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!istripe_nexus_usable(nexus))
+			continue;
+		ret = nexus_ask(nexus, &what, nexus_reads_holder);
+		if (ret >= 0)
+			break;
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	return ret;
+}
+
+int istripe_reservation_may_leave(const struct istripe_path *path, u32 from, bool asked,
+				  struct istripe_reason *why)
+{
+	struct istripe_leg *leg = path->leg;
+	const struct istripe_nexus *holder = leg->pr_key.holder;
+	bool here = holder && holder->path == path && holder->index >= from;
+	int ret = asked ? istripe_reservation_may_join(leg, why) : 0;
+
+	/* A path that has just come holds one only if this is known. */
+	if (ret || !leg->volume->has_keys || (!here && (holder || !asked)))
+		return ret;
+	ret = leg_reads_holder(leg);
+	if (!ret) {
+		leg->pr_key.holder = NULL;
+		return 0;
+	}
+	if (ret < 0)
+		return istripe_reason_fail(why, -EBUSY,
+					   "cannot tell over which path leg %u is reserved: %s",
+					   leg->index, istripe_error_words(ret));
+	return istripe_reason_fail(why, -EBUSY,
+				   "the persistent reservation of leg %u %s over this path, and would end: release it first",
+				   leg->index, here ? "is held" : "may be held");
 }
 
 void istripe_reservation_end(struct gendisk *disk)

@@ -12,8 +12,12 @@
 #define ISTRIPE_BLOCK_RESERVATION_H
 
 #include <linux/mutex.h>
+#include <linux/types.h>
 
 struct gendisk;
+struct istripe_leg;
+struct istripe_path;
+struct istripe_reason;
 struct istripe_volume;
 struct pr_ops;
 
@@ -33,11 +37,22 @@ extern const struct pr_ops istripe_reservation_ops;
 /* private_data for the disk, or NULL. */
 struct istripe_reservation *istripe_reservation_alloc(struct istripe_volume *volume);
 
+/* Waits for a call that is under way; none begins until it is resumed. 0, -EINTR if @killable. */
+int istripe_reservation_pause(struct istripe_volume *volume, bool killable);
+void istripe_reservation_resume(struct istripe_volume *volume);
+
 /*
- * Waits for a call that is under way. True: later calls reach every nexus that is wanted now, or
- * fail. False: keys have been registered, which a new nexus would lack.
+ * Paused: 0, a nexus that comes is registered by its login, or by later calls; -EBUSY, keys have
+ * been registered, and that of the leg is not known.
  */
-bool istripe_reservation_knows_nexuses(struct istripe_volume *volume);
+int istripe_reservation_may_join(const struct istripe_leg *leg, struct istripe_reason *why);
+
+/*
+ * Paused: -EBUSY, the nexuses from @from on hold, or may hold, a reservation that ends with their
+ * registration. A call after their @wanted is taken away does not use them. @asked: by a user.
+ */
+int istripe_reservation_may_leave(const struct istripe_path *path, u32 from, bool asked,
+				  struct istripe_reason *why);
 
 /* Later calls find no volume. Waits for a call that is under way; the disk is deleted. */
 void istripe_reservation_end(struct gendisk *disk);
