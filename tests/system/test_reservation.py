@@ -22,7 +22,7 @@ from lab.reservation import (
     WRITE_EXCLUSIVE_REG_ONLY,
     Reservations,
 )
-from lab.shell import read, run, status, wait_for
+from lab.shell import read, run, status, wait_for, write
 from scripted.registrations import EXCLUSIVE_REG_ONLY as EXCLUSIVE_SCSI
 from scripted.registrations import Conflict, RegisteredDisk
 from scripted.scenario import HONEST, Scenario
@@ -345,6 +345,50 @@ def test_reserved_for_others_alone(make_lio, make_volume, links, stock, keep_on_
         assert theirs.clear(OTHER_KEY) == 0
 
 
+def switch(volume, index, value):
+    """The errno with which a path is not added or removed, or 0."""
+    try:
+        write(volume.leg / "paths" / str(index) / "enable", value)
+    except OSError as failed:
+        return failed.errno
+    return 0
+
+
+@ALLOWED
+def test_keys_of_paths_that_come_and_go(make_lio, make_volume, links, stock, keep_on_disk):
+    """A path that is added is registered before it gets I/O; one that goes leaves no key behind."""
+    target = make_lio(64 * MIB, all_links=True)
+    volume = make_volume(target, paths=links[:2])
+    device = volume.enable()
+    other = stock.login(links[1].portal(), target.iqn, target.lun_number(0))
+    assert switch(volume, 1, 0) == 0
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert keys(other) == [KEY]
+        assert switch(volume, 1, 1) == 0
+        assert keys(other) == [KEY] * 2
+        with lost(volume, links[0], 0):
+            assert writes(device) and not writes(other)
+            # It holds the reservation.
+            assert switch(volume, 0, 0) == errno.EBUSY
+        assert switch(volume, 0, 0) == errno.EBUSY
+        assert "leg 0 is held over this path" in volume.last_error()
+        write(volume.path_sysfs(0, 1) / "reconnect", 1)
+        wait_path(volume, 1, True)
+        assert keys(other) == [KEY] * 2
+        for _ in range(2):
+            assert switch(volume, 1, 0) == 0
+            assert keys(other) == [KEY]
+            assert writes(device) and not writes(other)
+            assert switch(volume, 1, 1) == 0
+        assert ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert switch(volume, 0, 0) == 0
+        assert keys(other) == [KEY] and writes(device)
+        assert ours.register(KEY, 0) == 0
+        assert keys(other) == []
+
+
 @pytest.fixture
 def registered(make_scripted):
     """registered(paths, ...): a volume, its disk in the target, and the nexuses of its paths."""
@@ -427,6 +471,60 @@ def test_preempted_between_two_commands(registered, links, kernel_log):
         assert disk.keys == {"another host": OTHER_KEY}
         assert not writes(device)
         assert len(kernel_log.matching(GIVEN_UP)) == 1
+
+
+@ALLOWED
+def test_added_by_a_preempted_host(registered, kernel_log):
+    """It must not take part again by itself: the path is refused until the key is registered."""
+    volume, disk, nexuses = registered()
+    device = volume.enable()
+    assert switch(volume, 1, 0) == 0
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        disk.register("another host", OTHER_KEY)
+        disk.preempt("another host", KEY)
+        assert switch(volume, 1, 1) == errno.EPERM
+        assert "another host has preempted or cleared it" in volume.last_error()
+        assert len(kernel_log.matching(GIVEN_UP)) == 1
+        for value, index in ((1, 1), (0, 0)):
+            assert switch(volume, index, value) == errno.EBUSY
+            assert "the key of leg 0 is not known" in volume.last_error()
+        assert disk.keys == {"another host": OTHER_KEY}
+        assert not writes(device)
+        assert ours.register(0, KEY, IGNORE_KEY) == 0
+        assert switch(volume, 1, 1) == 0
+        assert disk.keys == {**dict.fromkeys(nexuses, KEY), "another host": OTHER_KEY}
+
+
+def test_removed_while_it_is_lost(registered, links, kernel_log):
+    """The target may keep its registration: the log tells it, once."""
+    volume, disk, nexuses = registered()
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        links[1].set_up(False)
+        try:
+            wait_path(volume, 1, False)
+            assert switch(volume, 1, 0) == 0
+        finally:
+            links[1].set_up(True)
+        assert len(kernel_log.matching("/0/1: its registration .* may stay at the target")) == 1
+        assert disk.keys == dict.fromkeys(nexuses, KEY)
+        assert switch(volume, 1, 1) == 0
+        assert ours.register(KEY, 0) == 0
+        assert disk.keys == {}
+
+
+@ALLOWED
+def test_preempted_while_a_path_is_added(registered):
+    """Between READ KEYS and the registration: nothing is left of it."""
+    volume, disk, _ = registered()
+    with Reservations(volume.enable()) as ours:
+        assert switch(volume, 1, 0) == 0
+        assert ours.register(0, KEY) == 0
+        disk.register("another host", OTHER_KEY)
+        disk.when_read = lambda _: disk.preempt("another host", KEY)
+        assert switch(volume, 1, 1) == errno.EAGAIN
+        assert disk.keys == {"another host": OTHER_KEY}
 
 
 def test_another_change_between_two_commands(registered, links):

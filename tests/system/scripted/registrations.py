@@ -20,6 +20,7 @@ from scripted.scsi import (
 )
 
 REGISTER, RESERVE, RELEASE, CLEAR, PREEMPT, REGISTER_ANYWAY = 0, 1, 2, 3, 4, 6
+READ_RESERVATION = 1
 WRITE_EXCLUSIVE_REG_ONLY, EXCLUSIVE_REG_ONLY = 5, 6
 REGISTRATIONS_PREEMPTED = (6, 0x2A, 5)
 #: What an exclusive reservation keeps from nexuses that are not registered; MODE SENSE(6) is 1Ah.
@@ -36,6 +37,7 @@ class RegisteredDisk(Disk):
         self.keys = {}          # nexus: key
         self.generation = 0
         self.kind = 0           # of the reservation; 0: none
+        self.holder = None      # nexus
         self.told = {}          # nexus: unit attention
         self.forgets = False    # registrations end with the session
         #: Called with the nexus when keys have been read; when it is about to be registered. What
@@ -68,6 +70,8 @@ class RegisteredDisk(Disk):
             raise Conflict
 
     def _reserve_in(self, cdb):
+        if cdb[1] & 0x1F == READ_RESERVATION:
+            return self._reservation()[:number(cdb, 7, 2)]
         if cdb[1] & 0x1F:
             raise Refuse(*INVALID_FIELD)
         keys = b"".join(key.to_bytes(8, "big") for key in self.keys.values())
@@ -75,6 +79,11 @@ class RegisteredDisk(Disk):
         hook, self.when_read = self.when_read, None
         self.when_read = hook and hook(self.nexus)
         return answer[:number(cdb, 7, 2)]
+
+    def _reservation(self):
+        held = self.keys.get(self.holder, 0).to_bytes(8, "big") + bytes([0] * 5 + [self.kind, 0, 0])
+        held = held if self.kind else b""
+        return self.generation.to_bytes(4, "big") + len(held).to_bytes(4, "big") + held
 
     def _change(self, cdb, key, action_key):
         action = cdb[1] & 0x1F
@@ -88,7 +97,7 @@ class RegisteredDisk(Disk):
         if key != self.keys.get(self.nexus):
             raise Conflict
         if action == RESERVE:
-            self.kind = cdb[2] & 0xF
+            self.kind, self.holder = cdb[2] & 0xF, self.nexus
         elif action == RELEASE:
             self.kind = 0
         elif action == CLEAR:
@@ -100,17 +109,18 @@ class RegisteredDisk(Disk):
         self.generation += action == CLEAR
 
     def register(self, nexus, key):
-        """0 ends it."""
+        """0 ends it, and what is reserved by it."""
         self.generation += 1
         if key:
             self.keys[nexus] = key
         else:
             self.keys.pop(nexus, None)
+            self.kind = 0 if nexus == self.holder else self.kind
 
     def preempt(self, nexus, victim, kind=WRITE_EXCLUSIVE_REG_ONLY):
         """Only the sender keeps that key, and the reservation is its."""
         self.generation += 1
-        self.kind = kind
+        self.kind, self.holder = kind, nexus
         for other in [other for other, key in self.keys.items() if key == victim]:
             if other != nexus:
                 del self.keys[other]
