@@ -509,7 +509,7 @@ def test_removed_while_it_is_lost(registered, links, kernel_log):
             links[1].set_up(True)
         assert len(kernel_log.matching("/0/1: its registration .* may stay at the target")) == 1
         assert disk.keys == dict.fromkeys(nexuses, KEY)
-        assert switch(volume, 1, 1) == 0
+        wait_for("the path", lambda: switch(volume, 1, 1) == 0, LOST_S)
         assert ours.register(KEY, 0) == 0
         assert disk.keys == {}
 
