@@ -24,7 +24,7 @@ struct istripe_reason;
  * @why: reason on failure
  * Context: process, sleeps until the path is live or has failed; killable.
  * Return: the path; ERR_PTR: -EBUSY keys of persistent reservations are registered, and that of the
- * leg is not known; -EPERM, -EAGAIN the path cannot be registered with it; -EINVAL it may use a data
+ * leg is not known; -EPERM, -EAGAIN the path cannot be registered; -EINVAL it may use a data
  * digest, and the disk does not keep pages stable; -ENOMEM; -EINTR; or an error of connecting,
  * login, LUN bring-up.
  */
