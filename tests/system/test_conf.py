@@ -49,6 +49,8 @@ def test_comes_back_as_it_was(tool, make_lio, links, conf):
     before = tool("show", "--json", "db")
     text = conf.read_text(encoding="utf-8")
     assert SECRET not in text and f"chap_secret = @{secret}" in text
+    designator = read(istripe.Volume("db").leg_sysfs(0) / "designator")
+    assert f"designator = {designator}\n" in text
     tool("save", "db")
     assert f"chap_secret = @{secret}" in conf.read_text(encoding="utf-8")
     tool("delete", "db")
@@ -56,6 +58,9 @@ def test_comes_back_as_it_was(tool, make_lio, links, conf):
     shown, again = json.loads(before), json.loads(tool("show", "--json", "db"))
     for each in (shown, again):
         each["volumes"][0].pop("device")
+    # configfs takes none while the volume is up.
+    assert [each["volumes"][0]["legs"][0].pop("designator") for each in (shown, again)] == [
+        "", designator]
     assert again == shown
     assert tool("apply", "db") == ""
 

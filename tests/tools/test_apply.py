@@ -151,11 +151,11 @@ def test_save_says_what_of_the_file_it_replaces(tool, conf):
     path = conf()
     tool.run("up", "db")
     secret_file(tool, "new.secret")
-    path.write_text(CONF.replace("fence = path", "designator = naa.6001").replace("5min", "6min")
+    path.write_text(CONF.replace("fence = path", "policy = failover").replace("5min", "6min")
                     .replace("lun = 7", "lun = 8\nchap_user = me\nchap_secret = @new.secret")
                     + "\n[leg 0 path 1]\nportal = 192.0.2.11\n")
     said = [f"db: its file said otherwise: {text}" for text in (
-        "leg 0 path 1: a path", 'recovery_timeout_ms "360000"', 'leg 0: designator "naa.6001"',
+        "leg 0 path 1: a path", 'recovery_timeout_ms "360000"', 'leg 0: policy "failover"',
         'leg 1 path 0: chap_user "me"', 'leg 1 path 0: lun "8"')]
     for words in (["-n", "db"], ["db"]):
         out, _ = tool.run("save", *words)

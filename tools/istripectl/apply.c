@@ -9,6 +9,7 @@
 #include "apply.h"
 #include "command.h"
 #include "conf.h"
+#include "designator.h"
 #include "fence.h"
 #include "initiator.h"
 #include "interrupt.h"
@@ -280,6 +281,23 @@ static int step_do(const struct volume *now, const struct volume *wanted, const 
 	return 0;
 }
 
+/* Legs that are on another LUN than their file names. */
+static void others_add(const struct volume *now, const struct plan *plan, struct fault *fault)
+{
+	size_t i;
+
+	for (i = 0; i < plan->count; i++) {
+		const struct step *step = &plan->items[i];
+		const struct leg *leg = step->leg == STEP_NONE ? NULL : &now->legs[step->leg];
+
+		if (leg && leg->found && step->kind == STEP_DOWN && *step->to &&
+		    !strcmp(step->name, DESIGNATOR_SETTING) && strcmp(leg->found, step->to))
+			fault_add(fault,
+				  "leg %d is LUN %s now: with %s it comes up only when that LUN answers there",
+				  step->leg, leg->found, step->to);
+	}
+}
+
 /* An error that names the settings which wait for the volume to be down. */
 static int left_check(const struct volume *now, const struct plan *plan, struct fault *fault)
 {
@@ -309,6 +327,7 @@ static int left_check(const struct volume *now, const struct plan *plan, struct 
 	if (ret)
 		fault_set(fault, ret, "%s is up; not changed, since it needs it down: %s",
 			  now->name, names);
+	others_add(now, plan, fault);
 	/* save writes the file as the volume is then: nothing else may wait in it. */
 	if (of_path && !others)
 		fault_add(fault,

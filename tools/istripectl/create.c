@@ -9,6 +9,7 @@
 #include "apply.h"
 #include "command.h"
 #include "conf.h"
+#include "designator.h"
 #include "fence.h"
 #include "initiator.h"
 #include "interrupt.h"
@@ -167,8 +168,10 @@ static int volume_keep(struct volume *saved, const struct create_options *option
 {
 	int ret;
 
-	if (!options->no_up)
+	if (!options->no_up) {
 		chunk_take(saved);
+		designator_take(saved);
+	}
 	ret = settings_save(saved, fault);
 	if (ret) {
 		fault_add(fault, "%s is made, but not saved", saved->name);

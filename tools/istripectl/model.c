@@ -218,6 +218,7 @@ static void leg_free(struct leg *leg)
 		leg_drop_path(leg);
 	free(leg->paths);
 	settings_free(&leg->settings);
+	free(leg->found);
 }
 
 void volume_drop_leg(struct volume *volume)

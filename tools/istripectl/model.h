@@ -35,6 +35,8 @@ struct leg {
 	struct settings settings;	/* of the LUN, not of a way to it */
 	struct path *paths;
 	size_t path_count;
+	/* Set by the kernel. */
+	char *found;		/* the designator of its LUN while the volume is up, or NULL */
 };
 
 struct volume {

@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "conf.h"
+#include "designator.h"
 #include "known.h"
 #include "plan.h"
 #include "same.h"
@@ -16,6 +17,7 @@ struct maker {
 	const struct volume *now, *wanted;
 	bool secrets;		/* they have changed, as somebody says */
 	bool only_path;		/* the leg has no other one: it cannot log in anew */
+	const struct leg *its_leg;	/* while it is compared: as it is now */
 	const struct settings *of_leg;	/* while its paths are compared: what it is to have */
 	struct plan *plan;
 	struct fault *fault;
@@ -91,7 +93,8 @@ static void setting_compare(struct maker *maker, enum known_place place, int leg
 {
 	const char *from = known_worth(place, now, name), *to = known_worth(place, wanted, name);
 
-	if (is_left(wanted, name))
+	if (is_left(wanted, name) ||
+	    (place == KNOWN_LEG && designator_is_that(maker->its_leg, name, from, to)))
 		return;
 	if (setting_is_secret(name))
 		secret_compare(maker, place, leg, path, now, wanted, name, maker->secrets);
@@ -217,6 +220,7 @@ static void leg_compare(struct maker *maker, const struct leg *now, const struct
 {
 	struct settings of_leg = { 0 };
 
+	maker->its_leg = now;
 	leg_gather(now, wanted, &of_leg);
 	settings_compare(maker, KNOWN_LEG, now->index, STEP_NONE, &now->settings, &of_leg);
 	maker->of_leg = &of_leg;
@@ -317,6 +321,10 @@ size_t plan_differences(const struct plan *plan, const struct step **first)
 
 		/* A path that is only off is configured as the file says. */
 		if (step->kind == STEP_RESTART && !step->name)
+			continue;
+		/* The designator is in the file first: configfs has taken none while it was up. */
+		if (step->kind == STEP_WRITE && !strcmp(step->name, DESIGNATOR_SETTING) &&
+		    !*step->from)
 			continue;
 		if (!count++)
 			*first = step;

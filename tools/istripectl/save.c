@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "command.h"
 #include "conf.h"
+#include "designator.h"
 #include "leave_out.h"
 #include "lock.h"
 #include "node.h"
@@ -235,6 +236,7 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 {
 	struct file_names replaced = { 0 };
 	struct volume volume = { 0 };
+	struct fault other = { 0 };
 	int lock = -1, ret = 0;
 	size_t i;
 
@@ -246,6 +248,7 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 		conf_leave_chunk(&volume);
 		leave_out_keep(&volume);
 		left_out_mention(&volume);
+		designator_keep(&volume, &other);
 		replaced_find(&volume, &replaced);
 	}
 	if (!ret && (flags & COMMAND_DRY_RUN))
@@ -256,6 +259,8 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 	lock_leave(lock);
 	for (i = 0; !ret && i < replaced.count; i++)
 		printf("%s: its file said otherwise: %s\n", name, replaced.items[i]);
+	if (!ret)
+		fault_print(&other);
 	if (!ret && (flags & COMMAND_BOOT) && !(flags & COMMAND_DRY_RUN))
 		ret = save_boot(name, volume.up, fault);
 	leave_out_forget(&volume);

@@ -326,6 +326,24 @@ void tree_read_states(struct volume *volume)
 	volume->last_error = tree_value(volume->name, "last_error");
 }
 
+/* A device name is a name: nothing else is looked up. */
+static void legs_read_found(struct volume *volume)
+{
+	const char *device = volume->device;
+	size_t i;
+
+	if (!volume->up || !device || !*device || strchr(device, '/'))
+		return;
+	for (i = 0; i < volume->leg_count; i++) {
+		struct leg *leg = &volume->legs[i];
+		char *file = place_path("/sys/block/%s/istripe/legs/%u/designator", device,
+					leg->index);
+
+		file_read(file, &leg->found);
+		free(file);
+	}
+}
+
 int tree_read(const char *name, struct volume *volume, struct fault *fault)
 {
 	char *dir, *legs;
@@ -339,8 +357,10 @@ int tree_read(const char *name, struct volume *volume, struct fault *fault)
 	ret = settings_read(dir, &volume->settings, fault);
 	if (!ret)
 		ret = numbers_read(legs, volume, leg_read, fault);
-	if (!ret)
+	if (!ret) {
 		tree_read_states(volume);
+		legs_read_found(volume);
+	}
 	if (is_gone(dir, ret))
 		ret = tree_volume_missing(name, fault);
 	free(dir);
