@@ -232,6 +232,21 @@ def test_a_path_that_is_left_out_stays_in_the_file(tool, late):
     assert "left out" not in tool.run("save", "db")[0] and "path 1" not in file.read_text()
 
 
+def test_a_new_path_leaves_the_number_of_one_that_is_left_out(tool):
+    (tool.root / "run").mkdir()
+    file = tool.put("etc/istripe/db.conf", TWO + "portal = nobody\n[leg 0 path 2]\nportal = 192.0.2.12")
+    tool.run("up", "--saved", "db")
+    more = ("path", "add", "db", "0", "portal=192.0.2.30,nic=eth3")
+    assert "would add leg 0 path 3" in tool.run(*more, "--dry-run")[0]
+    assert tool.run(*more)[0] == "db: leg 0 path 3\n" and paths(tool) == ["0", "2", "3"]
+    assert "leg 0 path 1 is left out and stays" in tool.run("save", "db")[0]
+    text = file.read_text()
+    assert "portal = nobody" in text and "portal = 192.0.2.30:3260" in text
+    # One that the file does not have any more is no path.
+    file.write_text(text.replace(text[text.index("[leg 0 path 1]"):text.index("[leg 0 path 2]")], ""))
+    assert tool.run(*more[:-1], "portal=192.0.2.31,nic=eth4")[0] == "db: leg 0 path 1\n"
+
+
 def test_a_path_that_was_removed_goes_from_the_file(tool):
     """Though it could not be made any more."""
     (tool.root / "run").mkdir()

@@ -20,6 +20,7 @@
 #include "interrupt.h"
 #include "klog.h"
 #include "known.h"
+#include "leave_out.h"
 #include "lock.h"
 #include "node.h"
 #include "parse.h"
@@ -47,12 +48,17 @@ struct path_options {
 	bool help;
 };
 
-static unsigned int path_free_index(const struct leg *leg)
+/* A path that is left out has its number in the file, to which save adds the new one. */
+static unsigned int path_free_index(const struct volume *volume, const struct leg *leg)
 {
+	struct volume all = { 0 };
 	unsigned int index = 0;
 
-	while (leg_find_path(leg, index))
+	volume_copy(volume, &all);
+	leave_out_keep(&all);
+	while (leg_find_path(volume_find_leg(&all, leg->index), index))
 		index++;
+	volume_free(&all);
 	return index;
 }
 
@@ -119,7 +125,8 @@ static int number_check(const struct volume *volume, const struct leg *leg, unsi
 static int path_read(const char *text, const struct volume *volume, const struct leg *leg,
 		     struct volume *one, struct fault *fault)
 {
-	struct path *path = leg_add_path(volume_add_leg(one, leg->index), path_free_index(leg));
+	struct path *path = leg_add_path(volume_add_leg(one, leg->index),
+					 path_free_index(volume, leg));
 	int ret = parse_path(text, leg, path, fault);
 
 	if (!ret)
@@ -183,7 +190,7 @@ static int path_make_now(const char *name, unsigned int leg, const char *text, s
 	if (!ret && !its)
 		ret = leg_missing(name, number, fault);
 	if (!ret) {
-		path->index = path_free_index(its);
+		path->index = path_free_index(&now, its);
 		made = leg_add_path(volume_add_leg(&one, leg), path->index);
 		ret = number_check(&now, its, path->index, fault);
 	}
