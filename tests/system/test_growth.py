@@ -19,7 +19,7 @@ from lab import dm, fio, network, storage, uevents
 from lab.disk import Direct, noise, same
 from lab.filesystems import FILE_SYSTEMS
 from lab.ghost import killed
-from lab.istripectl import INITIATOR, leg
+from lab.istripectl import INITIATOR, TOOL, leg
 from lab.lio import resize
 from lab.shell import on_failure, read, run, udev_settle, wait_for, write
 from scripted.scenario import Scenario
@@ -469,6 +469,43 @@ def test_nothing_is_written_after_a_question_was_told(make_scripted, server):
         rescan.result(60)
         writer.result(60)
     assert early == [] and target.disk.data == bytes(16 * MIB)
+
+
+def read_first(device, size):
+    with Direct(device) as disk:
+        return disk.read(0, size)
+
+
+@pytest.mark.parametrize("paths", [1, 2])
+def test_a_dead_leg_comes_back_without_a_stop(make_scripted, server, paths):
+    """When the LUN is as it was: a login is asked for, and what has waited is read."""
+    volume, target = make_scripted(Scenario("shrinks"), paths=paths, recovery_timeout_ms=-1)
+    device = volume.enable()
+    data = noise(64 * KIB, 1)
+    with Direct(device) as disk:
+        disk.write(0, data)
+    kept = bytes(target.disk.data)
+    del target.disk.data[len(kept) // 2:]
+    places = [volume.path_sysfs(0, number) for number in range(paths)]
+    network.kill_connections(port=server.port)
+    wait_for("the refusals", lambda: all(read(place / "state") == "dead" for place in places), 60)
+    with concurrent.futures.ThreadPoolExecutor() as pool, on_failure(volume.force_down):
+        reader = pool.submit(read_first, device, len(data))
+        time.sleep(2)
+        assert not reader.done()
+        said = run(TOOL, "status", volume.name)
+        assert all(f"istripectl reconnect {volume.name} 0 {number}" in said
+                   for number in range(paths))
+        target.disk.data.extend(kept[len(kept) // 2:])
+        # Nothing tries them again by itself.
+        time.sleep(2)
+        assert all(read(place / "state") == "dead" for place in places) and not reader.done()
+        run(TOOL, "reconnect", volume.name, 0, 0)
+        same(reader.result(60), data, "what has waited")
+        for number in range(1, paths):
+            run(TOOL, "reconnect", volume.name, 0, number)
+    wait_for("the volume", lambda: read(volume.sysfs() / "state") == "live", 60)
+    assert server.violations() == []
 
 
 def test_a_path_that_lags(make_scripted, links):

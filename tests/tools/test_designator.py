@@ -89,7 +89,7 @@ def test_a_volume_that_is_not_up(tool, found, file):
 @pytest.mark.parametrize("text", [
     "serial.ACME.DISK.0001", "naa.3000000100000001", "t10.IET     00010001", ""])
 def test_a_name_that_others_may_have(tool, found, file, text):
-    """A serial number counts only when somebody vouches for it; of tgt it is the number of a LUN."""
+    """A serial number counts when somebody vouches for it; of tgt it is the number of a LUN."""
     found(0, text)
     tool.run("create", "db", "--leg", LEG)
     tool.run("save", "db")
@@ -110,8 +110,8 @@ def test_another_lun_than_that_of_the_file(tool, found, conf):
     assert "not changed, since it needs it down: leg 0: designator" in err
     assert f"leg 0 is LUN {B} now: with {A} it comes up only when that LUN answers there" in err
     assert files(tool) == before
-    said = (f"leg 0 of db is LUN {B}, and its file keeps {A}: from the next boot on no other LUN is "
-            "accepted")
+    said = (f"leg 0 of db is LUN {B}, and its file keeps {A}: "
+            "from the next boot on no other LUN is accepted")
     for words in (["save", "-n", "db"], ["save", "db"]):
         out, err = tool.run(*words)
         assert said in err and "if the new LUN is right" in err and "designator" not in out

@@ -58,6 +58,15 @@ def test_when_the_next_login_comes(tool, path, state, next_ms, failures, said):
         assert (told["next_login_ms"], told["login_failures"]) == (int(next_ms), int(failures))
 
 
+@pytest.mark.parametrize("state", ["dead", "backoff", "live"])
+def test_what_brings_a_dead_path_back(tool, path, state):
+    """It is not tried again by itself, and its volume need not go down."""
+    path(state=state, last_error="leg 0 has 8 blocks, the LUN has shrunk to 4: path not used")
+    advice = re.search("next +when that has been mended: istripectl reconnect db 0 0$",
+                       tool.run("status", "db")[0], re.MULTILINE)
+    assert bool(advice) == (state == "dead")
+
+
 @pytest.mark.parametrize("word, end", [
     ("fence", " until the leg is not unfenced any more"),
     ("reset", " until the LUN reset is answered, or for 10 s"),

@@ -204,6 +204,7 @@ static void ghosts_row(struct table *table, const struct live *live, int indent)
 
 /* The volume and the leg of a path. */
 struct owners {
+	const char *name;
 	const struct live *volume, *leg;
 };
 
@@ -362,6 +363,16 @@ static void holding_row(struct table *table, const struct live *live, int indent
 	    alloc_printf("commands wait%s%s", *end ? " " : "", end));
 }
 
+/* Nothing tries it again by itself. */
+static void dead_row(struct table *table, const struct owners *owners, const struct live *live,
+		     int indent)
+{
+	if (!strcmp(settings_value(&live->values, "state"), "dead"))
+		row(table, alloc_printf("%*snext", indent, ""), "", alloc_text(""),
+		    alloc_printf("when that has been mended: istripectl reconnect %s %s %s",
+				 owners->name, owners->leg->name, live->name));
+}
+
 static void path_rows(struct table *table, const struct owners *owners, const struct live *live,
 		      const struct slow_group *group, int indent)
 {
@@ -377,6 +388,7 @@ static void path_rows(struct table *table, const struct owners *owners, const st
 		session_rows(table, live, &all->children[i], all->children[i].name, several,
 			     indent + 2);
 	text_row(table, indent + 2, "last error", settings_value(&live->values, "last_error"));
+	dead_row(table, owners, live, indent + 2);
 	text_row(table, indent + 2, "moved to", settings_value(&live->values, "moved_to"));
 	text_row(table, indent + 2, "unproven", settings_value(&live->values, "unproven"));
 	ghosts_row(table, live, indent + 2);
@@ -464,10 +476,10 @@ static void outage_row(struct table *table, const struct live *live, int indent)
 	free(end);
 }
 
-static void leg_rows(struct table *table, const struct live *volume, const struct live *live,
-		     const struct slow_group *legs, int indent)
+static void leg_rows(struct table *table, const char *name, const struct live *volume,
+		     const struct live *live, const struct slow_group *legs, int indent)
 {
-	const struct owners owners = { .volume = volume, .leg = live };
+	const struct owners owners = { .name = name, .volume = volume, .leg = live };
 	const struct live *paths = live_child(live, "paths");
 	char *slow = slow_text(legs, live, "leg");
 	struct slow_group group;
@@ -504,7 +516,7 @@ static void live_rows(struct table *table, const struct view *view)
 	free(size);
 	slow_compare(legs, &group);
 	for (i = 0; legs && i < legs->child_count; i++)
-		leg_rows(table, live, &legs->children[i], &group, 2);
+		leg_rows(table, view->volume.name, live, &legs->children[i], &group, 2);
 }
 
 static void down_rows(struct table *table, const struct view *view)
