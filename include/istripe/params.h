@@ -59,6 +59,13 @@ struct istripe_undrained {
 	u16 tpgt;			/* where that session was, if @tpgt_known */
 };
 
+/* What a path's logins prove and ask for. */
+struct istripe_credentials {
+	struct istripe_chap_identity own;	/* we prove ourselves with it */
+	struct istripe_chap_identity target;	/* the target must prove this */
+	u32 algorithms;			/* mask, bit n: CHAP_A n; 0: all the kernel has */
+};
+
 /* The writes that a session has left when its volume went down, or its path. */
 struct istripe_unfenced {
 	bool unfenced;			/* writes failed that the target may still carry out */
@@ -84,9 +91,7 @@ struct istripe_path_params {
 	char target_name[ISTRIPE_ISCSI_NAME_BYTES];
 	u16 lun;
 	u8 isid[6];				/* all zero: derived by the driver */
-	struct istripe_chap_identity chap;	/* we prove ourselves with it */
-	struct istripe_chap_identity chap_mutual; /* the target must prove this */
-	u32 chap_algorithms;			/* mask, bit n: CHAP_A n; 0: all the kernel has */
+	struct istripe_credentials chap;
 	enum istripe_multi multi;
 	struct istripe_keys offer;
 	struct istripe_timers timers;

@@ -12,6 +12,8 @@
  *		live	as shown; a write to configfs while the volume is up takes effect at once
  * apply	live: what has to be done after the value has changed; nothing: it is read where
  *		it counts. A function apply_...() of control/table.c
+ *		login	of a path, not live: may be written while none of its sessions is live,
+ *			and its next login, which is tried at once, is with it
  * default	as text
  * kind		how it is read and written: istripe_setting_... of control/kind.c
  *
@@ -89,17 +91,17 @@
 
 #define ISTRIPE_PATH_SETTINGS(_row)							\
 	_row(portal, shown, nothing, "", portal, (portal))				\
-	_row(source_address, shown, nothing, "", address, (source_address))		\
-	_row(nic, shown, nothing, "", nic, (nic))					\
+	_row(source_address, shown, login, "", address, (source_address))		\
+	_row(nic, shown, login, "", nic, (nic))					\
 	_row(target_name, shown, nothing, "", iscsi_name, (target_name))		\
 	_row(lun, shown, nothing, "0", number, (lun, 0, 16383))				\
 	_row(weight, live, nothing, "1", number, (weight, 1, ISTRIPE_WEIGHT_MAX))		\
 	_row(isid, fixed, nothing, "", isid, (isid))					\
-	_row(chap_user, fixed, nothing, "", text, (chap.name))				\
-	_row(chap_secret, secret, nothing, "", chap_secret, (chap, 1, 255))		\
-	_row(chap_mutual_user, fixed, nothing, "", text, (chap_mutual.name))		\
-	_row(chap_mutual_secret, secret, nothing, "", chap_secret, (chap_mutual, 1, 255)) \
-	_row(chap_algorithms, fixed, nothing, "", algorithms, (chap_algorithms))	\
+	_row(chap_user, fixed, login, "", text, (chap.own.name))				\
+	_row(chap_secret, secret, login, "", chap_secret, (chap.own, 1, 255))		\
+	_row(chap_mutual_user, fixed, login, "", text, (chap.target.name))		\
+	_row(chap_mutual_secret, secret, login, "", chap_secret, (chap.target, 1, 255))	\
+	_row(chap_algorithms, fixed, login, "", algorithms, (chap.algorithms))		\
 	_row(header_digest, fixed, nothing, "None", key, (HEADER_DIGEST))		\
 	_row(data_digest, fixed, nothing, "None", key, (DATA_DIGEST))			\
 	_row(connections, hotplug, nothing, "1", key_max,				\

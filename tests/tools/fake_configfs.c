@@ -24,6 +24,8 @@
  *	FAKE_LOST=1			the last dirty data cannot be written
  *	FAKE_RECONNECT=state		of a path in sysfs that is to log in again; a number: it
  *					fails with this errno; "hang": it waits for a fatal signal
+ *	FAKE_RELOGIN=live		a path that is lost has a session again before its login
+ *					gets other settings
  *	FAKE_RESCAN=text		of a rescan, a line in the log
  *	FAKE_DISABLE=errno		0 is refused for no reason
  */
@@ -94,6 +96,34 @@ static bool is_live(const char *name)
 	while (*known && strcmp(*known, name))
 		known++;
 	return *known;
+}
+
+#define NAME_OF_APPLY_nothing(_name)
+#define NAME_OF_APPLY_sockets(_name)
+#define NAME_OF_APPLY_login(_name)	#_name,
+#define NAME_OF_LOGIN(_name, _file, _apply, ...)	NAME_OF_APPLY_##_apply(_name)
+
+/* May be written while no session of the path is live, as its state in sysfs says. */
+static bool is_of_lost_path(const char *rest, const char *name)
+{
+	static const char *const names[] = { ISTRIPE_PATH_SETTINGS(NAME_OF_LOGIN) NULL };
+	const char *const *known = names, *path = strchr(rest, '/');
+	char file[PATH_MAX], state[32] = "";
+	FILE *stream;
+
+	while (*known && strcmp(*known, name))
+		known++;
+	if (!*known || depth(rest) != 5 || getenv("FAKE_RELOGIN"))
+		return false;
+	snprintf(file, sizeof(file), "%s/sys/block/istripe0/istripe%.*sstate",
+		 getenv("ISTRIPECTL_ROOT"), (int)(strrchr(path, '/') + 1 - path), path);
+	stream = fopen(file, "r");
+	if (!stream)
+		return false;
+	if (!fgets(state, sizeof(state), stream))
+		state[0] = '\0';
+	fclose(stream);
+	return !strncmp(state, "backoff", 7) || !strncmp(state, "refused", 7);
 }
 
 /* The part of @path behind the tree's root, or NULL. */
@@ -543,7 +573,8 @@ static int value_check(const char *path, const char *rest, const char *value)
 		return depth(rest) == 1 ? volume_switch(path, rest, value) :
 		       path_enable_write(path, value);
 	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path - 1), path);
-	if (volume_is_starting(path, rest) || (!is_live(name) && is_in_use(path, rest, dir))) {
+	if (volume_is_starting(path, rest) || (!is_live(name) && !is_of_lost_path(rest, name) &&
+						 is_in_use(path, rest, dir))) {
 		log_refusal(name, " while the volume is up");
 		return refuse(EBUSY);
 	}

@@ -253,11 +253,53 @@ static int path_restart(const struct volume *now, const struct step *steps, size
 	return ret;
 }
 
+static int login_write(const struct volume *now, const struct step *steps, size_t count,
+		       struct fault *fault)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < count; i++)
+		ret = step_write(now, &steps[i], steps[i].to, fault);
+	return ret;
+}
+
+/* The path may be live again, perhaps with the first of them: then as if it had been so before. */
+static int path_relogin(const struct volume *now, const struct volume *wanted, struct step *steps,
+			size_t count, struct fault *fault)
+{
+	struct fault why = { 0 };
+	int ret = login_write(now, steps, count, &why);
+	size_t i;
+
+	if (ret != -EBUSY) {
+		if (ret)
+			*fault = why;
+		return ret;
+	}
+	for (i = 0; i < count; i++)
+		steps[i].kind = steps[i].else_kind;
+	if (steps->kind == STEP_DOWN)
+		return 0;
+	ret = path_retire(now, wanted, steps, count, false, fault);
+	return ret ? ret : path_restart(now, steps, count, fault);
+}
+
+static size_t steps_of_path(const struct plan *plan, size_t first)
+{
+	size_t count = 1;
+
+	while (first + count < plan->count &&
+	       same_path(&plan->items[first], &plan->items[first + count]))
+		count++;
+	return count;
+}
+
 static int step_do(const struct volume *now, const struct volume *wanted, const struct plan *plan,
 		   size_t *i, struct fault *fault)
 {
-	const struct step *step = &plan->items[*i];
-	size_t count = 1;
+	struct step *step = &plan->items[*i];
+	size_t count = steps_of_path(plan, *i);
 	bool first;
 	int ret;
 
@@ -268,9 +310,10 @@ static int step_do(const struct volume *now, const struct volume *wanted, const 
 		return step_write(now, step, step->to, fault);
 	case STEP_REMOVE:
 		return path_remove(now, step, fault);
+	case STEP_LOGIN:
+		*i += count - 1;
+		return path_relogin(now, wanted, step, count, fault);
 	case STEP_RESTART:
-		while (*i + count < plan->count && same_path(step, step + count))
-			count++;
 		first = !*i || step[-1].kind != step->kind || step[-1].leg != step->leg;
 		*i += count - 1;
 		ret = path_retire(now, wanted, step, count, first, fault);
@@ -418,8 +461,10 @@ static int volume_converge(const struct volume *wanted, bool secrets, bool dry_r
 
 	if (!ret)
 		ret = plan_make(&now, wanted, secrets, &plan, fault);
-	if (!ret)
+	if (!ret) {
+		plan_take_lost(&now, &plan);
 		plan_print(wanted->name, &plan);
+	}
 	if (!ret && !dry_run)
 		ret = plan_do(&now, wanted, &plan, fault);
 	plan_free(&plan);

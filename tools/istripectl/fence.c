@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "live.h"
 #include "power.h"
+#include "text.h"
 #include "watch.h"
 
 #define PROOF_WAIT_MS	5000
@@ -163,6 +164,23 @@ bool fence_leg_is_dead(const char *name, unsigned int leg)
 	return dead;
 }
 
+bool fence_path_is_lost(const char *name, unsigned int leg, unsigned int path)
+{
+	static const char *const states[] = {
+		"connecting", "backoff", "refused", "closing", NULL,
+	};
+	struct live live = { 0 };
+	const struct live *paths = paths_read(name, leg, &live), *its;
+	char *number = alloc_printf("%u", path);
+	bool lost;
+
+	its = paths ? live_child(paths, number) : NULL;
+	lost = its && text_listed(states, settings_value(&its->values, "state"));
+	free(number);
+	live_free(&live);
+	return lost;
+}
+
 bool fence_advise(const char *name, unsigned int leg, unsigned int path, const char *list,
 		  struct fault *fault)
 {
@@ -172,6 +190,9 @@ bool fence_advise(const char *name, unsigned int leg, unsigned int path, const c
 		fault_add(fault, "next: for I/O to go on%s: istripectl path add %s %u %s",
 			  list ? "" : ", if the LUN is elsewhere now", name, leg,
 			  list ? list : "LIST");
+	fault_add(fault,
+		  "next: when all it lacks is a NIC that works, an address or a secret: nic, source_address and chap_... alone may change while it is lost: in the file, then istripectl apply %s",
+		  name);
 	fault_add(fault,
 		  "next: when its target was switched off or restarted since: istripectl path confirm %s %u %u, then repeat the command",
 		  name, leg, path);

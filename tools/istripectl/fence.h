@@ -42,6 +42,16 @@ const char *fence_next(const struct settings *leg);
 bool fence_leg_is_dead(const char *name, unsigned int leg);
 
 /**
+ * fence_path_is_lost() - whether no session of a path is live, and it tries to log in
+ * @name: the volume
+ * @leg: the number of its leg
+ * @path: its number
+ *
+ * Return: whether it is so; false when it cannot be found out.
+ */
+bool fence_path_is_lost(const char *name, unsigned int leg, unsigned int path);
+
+/**
  * fence_advise() - what to do when a path does not go since its lost writes wait
  * @name: the volume
  * @leg: the number of its leg

@@ -15,6 +15,15 @@
 #define LIVE_shown	false
 #define LIVE_live	true
 
+#define LOGIN_nothing		false
+#define LOGIN_command_timeout	false
+#define LOGIN_recovery_timeout	false
+#define LOGIN_fence		false
+#define LOGIN_fence_timeout	false
+#define LOGIN_alua		false
+#define LOGIN_sockets		false
+#define LOGIN_login		true
+
 #define CHOICE_OF(_value, _text)	_text "\0"
 #define RANGE_number(_field, _min, _max)	KNOWN_NUMBER, _min, _max, NULL
 #define RANGE_buffer(_field, _min, _max)	KNOWN_BUFFER, _min, _max, NULL
@@ -36,7 +45,7 @@
 #define RANGE_congestion_control(...)		RANGE_OTHER
 
 #define KNOWN_OF_ROW(_name, _file, _apply, _default, _kind, _args)	\
-	{ #_name, _default, LIVE_##_file, RANGE_##_kind _args },
+	{ #_name, _default, LIVE_##_file, LOGIN_##_apply, RANGE_##_kind _args },
 
 static const struct known volume_settings[] = {
 	ISTRIPE_VOLUME_SETTINGS(KNOWN_OF_ROW)

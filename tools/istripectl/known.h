@@ -29,6 +29,7 @@ struct known {
 	const char *name;	/* NULL ends a list */
 	const char *value;	/* the default */
 	bool live;		/* takes effect at once when the volume is up */
+	bool login;		/* of a path: may change while no session of it is live */
 	enum known_kind kind;
 	long long min, max;	/* of a number or a secret */
 	const char *choices;	/* one after another, each with its NUL; an empty one ends them */

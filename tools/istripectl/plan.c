@@ -8,6 +8,7 @@
 #include "alloc.h"
 #include "conf.h"
 #include "designator.h"
+#include "fence.h"
 #include "known.h"
 #include "plan.h"
 #include "same.h"
@@ -270,6 +271,54 @@ int plan_make(const struct volume *now, const struct volume *wanted, bool secret
 	return maker.ret;
 }
 
+static bool same_place(const struct step *one, const struct step *other)
+{
+	return one->leg == other->leg && one->path == other->path;
+}
+
+static bool waits_for_login(const struct step *step)
+{
+	return step->path != STEP_NONE && (step->kind == STEP_RESTART || step->kind == STEP_DOWN);
+}
+
+/* Is the step one of a path that is lost, and all that its path is to be got away for of logins? */
+static bool is_of_lost(const struct volume *now, const struct plan *plan, const struct step *step)
+{
+	const struct known *known;
+	size_t i;
+
+	if (!waits_for_login(step))
+		return false;
+	for (i = 0; i < plan->count; i++) {
+		const struct step *other = &plan->items[i];
+
+		if (!same_place(step, other) || !waits_for_login(other))
+			continue;
+		known = other->name ? known_find(KNOWN_PATH, other->name) : NULL;
+		if (!known || !known->login)
+			return false;
+	}
+	return fence_path_is_lost(now->name, step->leg, step->path);
+}
+
+void plan_take_lost(const struct volume *now, struct plan *plan)
+{
+	bool *lost = alloc_array(NULL, plan->count + 1, sizeof(*lost));
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		lost[i] = now->up && is_of_lost(now, plan, &plan->items[i]);
+	for (i = 0; i < plan->count; i++) {
+		if (!lost[i])
+			continue;
+		plan->items[i].else_kind = plan->items[i].kind;
+		plan->items[i].kind = STEP_LOGIN;
+	}
+	free(lost);
+	if (plan->count)
+		qsort(plan->items, plan->count, sizeof(*plan->items), step_compare);
+}
+
 char *step_place(const struct step *step)
 {
 	if (step->leg == STEP_NONE)
@@ -283,6 +332,7 @@ char *step_text(const struct step *step)
 {
 	static const char *const notes[] = {
 		[STEP_ADD] = "a new path", [STEP_REMOVE] = "the path goes", [STEP_WRITE] = "",
+		[STEP_LOGIN] = ", the lost path logs in with it",
 		[STEP_RESTART] = ", the path logs in anew", [STEP_DOWN] = ", needs down and up",
 	};
 	char *place = step_place(step), *text;

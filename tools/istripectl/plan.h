@@ -12,6 +12,7 @@
 enum step_kind {
 	STEP_ADD,		/* a path */
 	STEP_WRITE,		/* a setting, which takes effect at once */
+	STEP_LOGIN,		/* a setting of a path without a session: the next login has it */
 	STEP_RESTART,		/* a setting of a path that logs in anew for it */
 	STEP_REMOVE,		/* a path */
 	STEP_DOWN,		/* a setting that needs the whole volume down */
@@ -21,6 +22,7 @@ enum step_kind {
 
 struct step {
 	enum step_kind kind;
+	enum step_kind else_kind;	/* of STEP_LOGIN, when the path has a session again */
 	int leg, path;		/* STEP_NONE: a setting of the volume, of the leg */
 	char *name;		/* of the setting; NULL for a path */
 	char *from, *to;	/* @from NULL: a secret */
@@ -54,6 +56,13 @@ int plan_make(const struct volume *now, const struct volume *wanted, bool secret
  * Return: whether the leg has it, and its paths have not.
  */
 bool plan_setting_is_of_leg(const struct leg *leg, const char *name);
+
+/**
+ * plan_take_lost() - write in place what may change of paths that are lost
+ * @now: the volume
+ * @plan: steps of paths that differ in nothing else become STEP_LOGIN
+ */
+void plan_take_lost(const struct volume *now, struct plan *plan);
 
 /**
  * plan_print() - what would be done, a line for each step, to standard output

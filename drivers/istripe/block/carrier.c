@@ -10,6 +10,7 @@
 #include "block/volume.h"
 #include "block/workqueue.h"
 #include "iscsi/error.h"
+#include "transport/socket.h"
 
 /* An address is announced before its route is in use. */
 #define ROUTE_MS	100
@@ -17,8 +18,9 @@
 /* Other NICs come and go at any time. A refusal is mended neither by them nor by a route. */
 static bool carrier_concerns(const struct istripe_nexus *nexus, const struct net_device *dev)
 {
-	const char *nic = nexus->path->params.nic;
+	char nic[IFNAMSIZ];
 
+	istripe_params_read(nic, nexus->path->params.nic, sizeof(nic));
 	if (!dev || !*nic)
 		return !READ_ONCE(nexus->backoff.refusals);
 	return __dev_get_by_name(dev_net(dev), nic) == dev;

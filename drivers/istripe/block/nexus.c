@@ -17,6 +17,7 @@
 #include "block/portal.h"
 #include "block/volume.h"
 #include "scsi/cdb.h"
+#include "transport/socket.h"
 
 #define SHORT_LIFE_MS		1000
 #define FIRST_TRIES_MAX		12	/* while the target refuses resets: 7 to 20 s */
@@ -256,8 +257,9 @@ static void nexus_way(const struct istripe_nexus *nexus, struct istripe_way *way
 	const struct istripe_path_params *params = &nexus->path->params;
 
 	way->portal = *istripe_portal_next(nexus);
-	way->source_address = params->source_address;
-	strscpy(way->nic, params->nic, sizeof(way->nic));
+	istripe_params_read(&way->source_address, &params->source_address,
+			    sizeof(way->source_address));
+	istripe_params_read(way->nic, params->nic, sizeof(way->nic));
 }
 
 /* The first session of an mcs path asks for all its connections, which are as many as nexuses. */
@@ -312,6 +314,8 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	u32 tries = ISTRIPE_REVALIDATIONS_MAX;
 	int ret;
 
+	/* Before they are read. */
+	nexus->login_seen = smp_load_acquire(&nexus->path->login_changes);
 	istripe_nexus_login_params(nexus, &params);
 	nexus_way(nexus, &params.way);
 	/* In another portal group the login ends no old session. */
@@ -336,14 +340,26 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
  */
 static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	rcu_assign_pointer(nexus->session, nexus->owned);
-	if (nexus->ops->admit(nexus)) {
+	struct istripe_path *path = nexus->path;
+
+	spin_lock(&path->login_lock);
+	if (nexus->login_seen == path->login_changes)
+		rcu_assign_pointer(nexus->session, nexus->owned);
+	spin_unlock(&path->login_lock);
+	if (rcu_access_pointer(nexus->session) && nexus->ops->admit(nexus)) {
 		WRITE_ONCE(nexus->owned->admitted, true);
 		return 0;
 	}
 	nexus_withdraw(nexus);
 	return istripe_reason_fail(why, -EAGAIN,
 				   "logged in while superblocks were read, or keys of reservations changed: once more");
+}
+
+/* Whatever has come of a login with other settings than those of now; it has been interrupted. */
+static void nexus_outdated_why(const struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	if (nexus->login_seen != READ_ONCE(nexus->path->login_changes))
+		istripe_reason_set(why, "login: settings of the path have changed meanwhile: once more");
 }
 
 /* A port that takes no I/O, or is not the best, is asked from time to time: not all tell. */
@@ -564,10 +580,12 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	}
 	if (!ret)
 		ret = nexus_publish(nexus, &why);
-	if (ret)
+	if (ret) {
+		nexus_outdated_why(nexus, &why);
 		nexus_attempt_failed(nexus, ret, &why);
-	else
+	} else {
 		nexus_go_live(nexus);
+	}
 }
 
 /*
@@ -726,6 +744,12 @@ static void nexus_interrupt(struct istripe_nexus *nexus)
 	mutex_unlock(&nexus->session_lock);
 }
 
+void istripe_nexus_relogin(struct istripe_nexus *nexus)
+{
+	nexus_interrupt(nexus);
+	istripe_nexus_wake(nexus);
+}
+
 void istripe_nexus_retire(struct istripe_nexus *nexus)
 {
 	/*
@@ -806,7 +830,7 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 	if (istripe_ghosts_init(&nexus->ghosts, nexus->leg->volume->queue_depth *
 						nexus->leg->volume->parts))
 		goto cleanup_srcu;
-	nexus->buffers = istripe_login_buffers_alloc(&nexus->path->params);
+	nexus->buffers = istripe_login_buffers_alloc(&nexus->path->hashes);
 	if (!nexus->buffers)
 		goto free_ghosts;
 	return nexus;

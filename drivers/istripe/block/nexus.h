@@ -187,6 +187,7 @@ struct istripe_nexus {
 	bool several;			/* worker: the last session had several connections */
 	bool fence_first;		/* by the worker: end the old session before the back-off */
 	bool barred;			/* by the worker: it could log in, but for the fence */
+	u32 login_seen;			/* worker: path->login_changes, as its login began */
 	u32 tried;			/* by the worker: failed attempts since it was last live */
 	unsigned long live_since;	/* worker: jiffies */
 	bool started;			/* worker: has been live since start */
@@ -256,6 +257,9 @@ void istripe_nexus_persist(struct istripe_nexus *nexus);
  * again at once if that fails, at most once a second. Any context, within a section of leg->srcu.
  */
 void istripe_nexus_wake(struct istripe_nexus *nexus);
+
+/* The settings of its logins are others. In a section of leg->srcu; sleeps, wants no memory. */
+void istripe_nexus_relogin(struct istripe_nexus *nexus);
 
 /*
  * A nexus that is not wanted any more logs out when all of its tasks are done, then goes idle and

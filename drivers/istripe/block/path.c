@@ -3,8 +3,10 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/string.h>
 
@@ -39,12 +41,13 @@ static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istr
 
 static int path_create_nexuses(struct istripe_path *path)
 {
+	int ret = istripe_chap_hashes_add(&path->hashes, &path->params.chap);
 	u32 connections = istripe_path_connections(&path->params);
 	bool mcs = path->params.multi == ISTRIPE_MULTI_MCS;
 	struct istripe_nexus *nexus;
 	u32 i;
 
-	for (i = 0; i < connections; i++) {
+	for (i = 0; !ret && i < connections; i++) {
 		nexus = istripe_nexus_create(path, i);
 		if (IS_ERR(nexus))
 			return PTR_ERR(nexus);
@@ -53,7 +56,7 @@ static int path_create_nexuses(struct istripe_path *path)
 		nexus->wanted = !mcs || !i || nexus->unfenced;
 		path->nexuses[path->nexus_count++] = nexus;
 	}
-	return 0;
+	return ret;
 }
 
 static void path_hold_congestion_control(struct istripe_path *path)
@@ -79,6 +82,7 @@ struct istripe_path *istripe_path_create(struct istripe_leg *leg,
 	path->params.multi = path_multi(params);
 	path->kept = ISTRIPE_CONNECTIONS_MAX;
 	path->small_at = jiffies - msecs_to_jiffies(BESIDE_MS);
+	spin_lock_init(&path->login_lock);
 	INIT_LIST_HEAD(&path->sysfs_dirs);
 	INIT_LIST_HEAD(&path->sysfs_session_dirs);
 	path->latencies = alloc_percpu(struct istripe_latencies);
@@ -100,6 +104,7 @@ void istripe_path_destroy(struct istripe_path *path)
 	/* No reader of the nexuses, or of the path, is left: see istripe_nexus_destroy(). */
 	for (i = 0; i < path->nexus_count; i++)
 		istripe_nexus_destroy(path->nexuses[i]);
+	istripe_chap_hashes_free(&path->hashes);
 	istripe_socket_hold_congestion_control(path->leg->volume->net, "",
 					       &path->congestion_holder);
 	free_percpu(path->latencies);
@@ -140,6 +145,58 @@ void istripe_path_tune(struct istripe_path *path)
 		path_tune_nexus(nexus);
 	srcu_read_unlock(&path->leg->srcu, section);
 	memalloc_noreclaim_restore(noreclaim);
+}
+
+/* False: there is a session, or no login will come. */
+static bool path_takes_login(const struct istripe_path *path, struct istripe_reason *why)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	lockdep_assert_held(&path->login_lock);
+	istripe_path_for_each_nexus(path, nexus, at) {
+		if (rcu_access_pointer(nexus->session))
+			istripe_reason_set(why, "it is for the next login, and a session of the path is live");
+		else if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_DEAD)
+			istripe_reason_set(why, "it is for the next login, and the path is dead");
+		else
+			continue;
+		istripe_reason_add(why, ": write 0 to its enable first, and 1 afterwards, as istripectl apply does");
+		return false;
+	}
+	return true;
+}
+
+int istripe_path_relogin(struct istripe_path *path, const struct istripe_path_params *wanted,
+			 bool chap, struct istripe_reason *why)
+{
+	/* As in istripe_path_tune(). */
+	unsigned int noreclaim = memalloc_noreclaim_save();
+	int ret = chap ? istripe_chap_hashes_add(&path->hashes, &wanted->chap) : 0;
+	int section = srcu_read_lock(&path->leg->srcu);
+	struct istripe_path_params *its = &path->params;
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	spin_lock(&path->login_lock);
+	if (!ret && !path_takes_login(path, why))
+		ret = -EBUSY;
+	if (!ret) {
+		istripe_params_write(&its->source_address, &wanted->source_address,
+				     sizeof(its->source_address));
+		istripe_params_write(its->nic, wanted->nic, sizeof(its->nic));
+		if (chap)
+			istripe_params_write(&its->chap, &wanted->chap, sizeof(its->chap));
+		/* Pairs with the acquire in nexus_attempt(). */
+		smp_store_release(&path->login_changes, path->login_changes + 1);
+	}
+	spin_unlock(&path->login_lock);
+	if (!ret)
+		istripe_path_for_each_nexus(path, nexus, at)
+			istripe_nexus_relogin(nexus);
+	srcu_read_unlock(&path->leg->srcu, section);
+	memalloc_noreclaim_restore(noreclaim);
+	return ret;
 }
 
 static void path_note_small(struct istripe_path *path)

@@ -17,8 +17,9 @@
  * hold either of them or are in a section of leg->srcu (leg.h). All else is constant but @params:
  * the settings of all nexuses and their sessions, which end before the path. Those that may change
  * while the volume is up are written with istripe_params_write(); words are read with READ_ONCE(),
- * others with istripe_params_read(). The number of connections may change, too: @nexus_count has
- * it.
+ * others with istripe_params_read(). Those of logins change with @login_changes, under @login_lock,
+ * while no session is published: none is that has logged in with others. The number of connections
+ * may change, too: @nexus_count has it.
  */
 #ifndef ISTRIPE_BLOCK_PATH_H
 #define ISTRIPE_BLOCK_PATH_H
@@ -26,9 +27,11 @@
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/sizes.h>
+#include <linux/spinlock.h>
 
 #include <istripe/params.h>
 #include "iscsi/state.h"
+#include "transport/login.h"
 
 /* From here on a task is large: it has many times as much to move as a small one. */
 #define ISTRIPE_PATH_LARGE_BYTES	SZ_128K
@@ -51,6 +54,9 @@ struct istripe_path {
 	struct istripe_leg *leg;
 	u32 index;			/* as configured */
 	struct istripe_path_params params;	/* multi is never auto */
+	struct istripe_chap_hashes hashes;
+	spinlock_t login_lock;		/* see above */
+	u32 login_changes;
 	struct socket *congestion_holder;	/* keeps the module loaded, never connected */
 	u32 nexus_count;		/* as many as configured connections */
 	struct istripe_nexus *nexuses[ISTRIPE_CONNECTIONS_MAX];
@@ -98,6 +104,20 @@ u32 istripe_path_unfenced(const struct istripe_path *path);
  * Context: process, sleeps.
  */
 void istripe_path_tune(struct istripe_path *path);
+
+/**
+ * istripe_path_relogin() - give a path other settings for its logins, and let it log in at once
+ * @path: of a running volume; one call at a time
+ * @wanted: source_address and nic of these are taken
+ * @chap: and chap
+ * @why: filled with a readable reason on failure
+ *
+ * Its nexuses, and what they wait for, stay. A login that is under way is given up.
+ * Context: process, sleeps, may load crypto modules.
+ * Return: 0; -EBUSY: a session is live, or the path logs in no more; -ENOMEM.
+ */
+int istripe_path_relogin(struct istripe_path *path, const struct istripe_path_params *wanted,
+			 bool chap, struct istripe_reason *why);
 
 /*
  * The lane of a task on this path: its own, but while there are small tasks large ones leave the

@@ -181,7 +181,7 @@ static int proof_run(struct istripe_proof *proof, struct istripe_reason *why)
 	u32 round;
 
 	/* The nexus's own buffers are its worker's, which may need them at any time. */
-	buffers = istripe_login_buffers_alloc(&proof->subject->path->params);
+	buffers = istripe_login_buffers_alloc(&proof->subject->path->hashes);
 	if (!buffers)
 		return istripe_reason_fail(why, -ENOMEM, "no memory");
 	for (round = 0; !ret && round < PROOF_LOGINS; round++)

@@ -69,12 +69,20 @@ static void *dir_running(const struct istripe_dir *dir)
 	return volume->running->legs[dir->leg->index]->paths[dir->path->index];
 }
 
-static ssize_t dir_refuse_busy(const struct istripe_volume_dir *volume,
+static bool dir_takes_login(const struct istripe_dir *dir, const struct istripe_setting *setting)
+{
+	return dir->pinned && istripe_volume_dir_is_up(dir->volume) &&
+	       istripe_setting_is_of_login(setting);
+}
+
+static ssize_t dir_refuse_busy(const struct istripe_dir *dir,
 			       const struct istripe_setting *setting, const char *label)
 {
+	const struct istripe_volume_dir *volume = dir->volume;
+
 	lockdep_assert_held(&volume->lock);
-	/* A setting of this kind has another function, which is called now. */
-	if (setting->file != ISTRIPE_SETTING_HOTPLUG)
+	/* A setting of these kinds has another function, which is called now. */
+	if (setting->file != ISTRIPE_SETTING_HOTPLUG && !dir_takes_login(dir, setting))
 		pr_err("%s: %s: is refused while %s\n", label, setting->name,
 		       volume->phase == ISTRIPE_VOLUME_UP ? "the volume is up" :
 		       "the volume or a path comes, goes or changes");
@@ -98,7 +106,7 @@ static ssize_t dir_store_live(struct istripe_dir *dir, const struct istripe_sett
 	if (running || dir_is_free(dir))
 		memcpy(dir->params + setting->offset, &value, setting->size);
 	else
-		ret = dir_refuse_busy(dir->volume, setting, label);
+		ret = dir_refuse_busy(dir, setting, label);
 	if (running)
 		istripe_setting_change(setting, running, &value);
 	mutex_unlock(&dir->volume->lock);
@@ -124,6 +132,7 @@ ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting
 {
 	struct istripe_dir *dir = istripe_dir_of(item);
 	char label[ISTRIPE_DIR_LABEL_BYTES];
+	bool of_login;
 	ssize_t ret;
 
 	istripe_dir_label(dir, label);
@@ -134,10 +143,13 @@ ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting
 		ret = istripe_setting_store(setting, label, dir->params + setting->offset, page,
 					    count);
 	else
-		ret = dir_refuse_busy(dir->volume, setting, label);
+		ret = dir_refuse_busy(dir, setting, label);
+	of_login = dir_takes_login(dir, setting);
 	mutex_unlock(&dir->volume->lock);
 	if (ret == -EBUSY && setting->file == ISTRIPE_SETTING_HOTPLUG)
 		ret = dir_store_connections(dir, setting, label, page, count);
+	else if (ret == -EBUSY && of_login)
+		ret = istripe_path_dir_login(dir->path, setting, label, page, count) ?: count;
 	return ret;
 }
 

@@ -178,6 +178,14 @@ int istripe_path_dir_enable(struct istripe_path_dir *path);
 
 int istripe_path_dir_disable(struct istripe_path_dir *path);
 
+/*
+ * Of a path that the volume has: takes a setting of its logins, with which it logs in at once.
+ * -EBUSY: a session of it is live, or see above; -EINVAL: a bad value. What CHAP lacks after it may
+ * come with the next setting: it is taken without an error, but the path keeps what it has.
+ */
+int istripe_path_dir_login(struct istripe_path_dir *path, const struct istripe_setting *setting,
+			   const char *label, const char *page, size_t count);
+
 /* Of a path that the volume has. -EINVAL: explicit ISIDs would meet those of other paths. */
 int istripe_path_dir_connections(struct istripe_path_dir *path, u32 connections);
 

@@ -30,6 +30,7 @@
 #include "control/kind.h"
 #include "control/sysfs_dir.h"
 #include "iscsi/error.h"
+#include "transport/socket.h"
 
 #define PORTAL_BYTES	(INET6_ADDRSTRLEN + 32)	/* with scope and port */
 
@@ -218,15 +219,16 @@ static struct kobj_uevent_env *path_event_begin(struct istripe_events *events,
 						const struct path_now *now)
 {
 	struct kobj_uevent_env *event = event_begin(events, action);
-	char portal[PORTAL_BYTES];
+	char portal[PORTAL_BYTES], nic[IFNAMSIZ];
 
+	istripe_params_read(nic, path->params.nic, sizeof(nic));
 	istripe_setting_portal.format(NULL, &path->params.portal, portal, sizeof(portal));
 	add_uevent_var(event, "ISTRIPE_LEG=%u", path->leg->index);
 	add_uevent_var(event, "ISTRIPE_PATH=%u", path->index);
 	add_uevent_var(event, "ISTRIPE_STATE=%s", state);
 	add_uevent_var(event, "ISTRIPE_LIVE_PATHS=%u", now->live_paths);
 	add_uevent_var(event, "ISTRIPE_PORTAL=%s", portal);
-	add_uevent_var(event, "ISTRIPE_NIC=%s", path->params.nic);
+	add_uevent_var(event, "ISTRIPE_NIC=%s", nic);
 	if (now->access.known)
 		add_uevent_var(event, "ISTRIPE_ACCESS_STATE=%s",
 			       istripe_alua_state_name(now->access.state));

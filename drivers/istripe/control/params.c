@@ -57,11 +57,11 @@ void istripe_volume_params_free(struct istripe_volume_params *params)
 	kfree(params);
 }
 
-static const char *chap_check(const struct istripe_path_params *path)
+const char *istripe_credentials_problem(const struct istripe_credentials *chap)
 {
-	const struct istripe_chap_identity *own = &path->chap;
-	const struct istripe_chap_identity *target = &path->chap_mutual;
-	struct istripe_chap_config config = istripe_login_chap_config(path);
+	const struct istripe_chap_identity *own = &chap->own;
+	const struct istripe_chap_identity *target = &chap->target;
+	struct istripe_chap_config config = istripe_login_chap_config(chap);
 
 	if (!own->name[0] && !own->secret_bytes)
 		return target->name[0] || target->secret_bytes ?
@@ -75,7 +75,7 @@ static const char *chap_check(const struct istripe_path_params *path)
 	return istripe_chap_config_problem(&config);
 }
 
-static const char *path_check(const struct istripe_path_params *path)
+const char *istripe_path_params_problem(const struct istripe_path_params *path)
 {
 	const u32 *offer = path->offer.value;
 	sa_family_t source = path->source_address.ss_family;
@@ -88,7 +88,7 @@ static const char *path_check(const struct istripe_path_params *path)
 		return "source_address and portal are of different IP versions";
 	if (offer[ISTRIPE_KEY_FIRST_BURST_LENGTH] > offer[ISTRIPE_KEY_MAX_BURST_LENGTH])
 		return "first_burst_length is greater than max_burst_length";
-	return chap_check(path);
+	return NULL;
 }
 
 u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
@@ -134,7 +134,8 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 	if (!leg->path_count)
 		return istripe_reason_fail(why, -EINVAL, "leg %u has no path", index);
 	for (i = 0; i < leg->path_count; i++) {
-		const char *problem = path_check(&leg->paths[i]);
+		const char *problem = istripe_path_params_problem(&leg->paths[i]) ?:
+				      istripe_credentials_problem(&leg->paths[i].chap);
 
 		if (problem)
 			return istripe_reason_fail(why, -EINVAL, "leg %u path %u: %s", index,

@@ -7,6 +7,7 @@
 
 #include <istripe/params.h>
 
+struct istripe_credentials;
 struct istripe_reason;
 
 /*
@@ -32,6 +33,12 @@ u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 /* The same without the portal, which may change within the portal group. */
 u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
 				    const char *initiator_name);
+
+/* The first thing that does not fit together in one path, but for CHAP; NULL: nothing. */
+const char *istripe_path_params_problem(const struct istripe_path_params *path);
+
+/* The same of CHAP. */
+const char *istripe_credentials_problem(const struct istripe_credentials *chap);
 
 /*
  * Checks what no single value can tell: that the required ones are there and fit together

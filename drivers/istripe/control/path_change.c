@@ -8,6 +8,7 @@
 #include <linux/lockdep.h>
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include <istripe/reason.h>
@@ -265,5 +266,70 @@ int istripe_path_dir_connections(struct istripe_path_dir *dir, u32 connections)
 		dir->params.offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = connections;
 unlock:
 	mutex_unlock(&volume->lock);
+	return ret;
+}
+
+/* Settings of its logins */
+
+/* One of several settings of CHAP makes no sense without the others: the path waits for all. */
+static int login_change(struct istripe_path_dir *dir, const struct istripe_setting *setting,
+			const char *label, const struct istripe_path_params *next,
+			struct istripe_reason *why)
+{
+	const char *problem = istripe_path_params_problem(next);
+	const char *missing = istripe_credentials_problem(&next->chap);
+	struct istripe_reason said = {};
+	int ret;
+
+	if (problem)
+		return istripe_reason_fail(why, -EINVAL, "%s: %s", setting->name, problem);
+	ret = istripe_path_relogin(running_path(dir), next, !missing, &said);
+	if (ret)
+		istripe_reason_set(why, "%s: %s", setting->name,
+				   *said.text ? said.text : istripe_error_words(ret));
+	else if (missing)
+		pr_notice("%s: %s: the path logs in with CHAP as before: %s\n", label,
+			  setting->name, missing);
+	return ret;
+}
+
+/* The directory's settings with the new value, and from up to changing. */
+static int login_begin(struct istripe_path_dir *dir, const struct istripe_setting *setting,
+		       const char *label, struct istripe_path_params *next, const char *page,
+		       size_t count)
+{
+	ssize_t ret;
+
+	lockdep_assert_held(&dir->base.volume->lock);
+	*next = dir->params;
+	if (!dir->base.pinned || dir->base.volume->phase != ISTRIPE_VOLUME_UP)
+		return change_refuse(dir, "changed");
+	ret = istripe_setting_store(setting, label, (void *)next + setting->offset, page, count);
+	return ret < 0 ? ret : change_begin(dir, "changed");
+}
+
+int istripe_path_dir_login(struct istripe_path_dir *dir, const struct istripe_setting *setting,
+			   const char *label, const char *page, size_t count)
+{
+	struct istripe_path_params *next = kmalloc(sizeof(*next), GFP_NOIO);
+	struct istripe_volume_dir *volume = dir->base.volume;
+	struct istripe_reason why = {};
+	int ret;
+
+	if (!next)
+		return -ENOMEM;
+	mutex_lock(&volume->lock);
+	ret = login_begin(dir, setting, label, next, page, count);
+	if (ret)
+		goto unlock;
+	mutex_unlock(&volume->lock);
+	ret = login_change(dir, setting, label, next, &why);
+	change_end(dir, "changed", ret, why.text);
+	if (!ret)
+		memcpy((void *)&dir->params + setting->offset, (void *)next + setting->offset,
+		       setting->size);
+unlock:
+	mutex_unlock(&volume->lock);
+	kfree_sensitive(next);
 	return ret;
 }

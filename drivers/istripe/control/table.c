@@ -56,6 +56,16 @@ static void apply_sockets(void *object)
 	istripe_path_tune(object);
 }
 
+/* See istripe_path_dir_login(), which takes several of them at a time. */
+static void apply_login(void *object)
+{
+}
+
+bool istripe_setting_is_of_login(const struct istripe_setting *setting)
+{
+	return setting->apply == apply_login;
+}
+
 /* The kinds; PARAMS is the struct that has the field. */
 
 #define AT(_field)									\
@@ -161,11 +171,14 @@ ssize_t istripe_setting_show_running(const struct istripe_setting *setting, cons
 				     char *page)
 {
 	const void *value = object + setting->running;
-	union istripe_setting_live live;
+	union {
+		union istripe_setting_live live;
+		struct sockaddr_storage address;
+	} copy;
 
-	if (setting->file == ISTRIPE_SETTING_LIVE) {
-		istripe_params_read(&live, value, setting->size);
-		value = &live;
+	if (setting->file == ISTRIPE_SETTING_LIVE || istripe_setting_is_of_login(setting)) {
+		istripe_params_read(&copy, value, setting->size);
+		value = &copy;
 	}
 	return istripe_setting_show(setting, value, page);
 }

@@ -6,6 +6,8 @@
 #ifndef ISTRIPE_CONTROL_TABLE_H
 #define ISTRIPE_CONTROL_TABLE_H
 
+#include <linux/types.h>
+
 #include <istripe/params.h>
 #include <istripe/settings.h>
 #include "control/kind.h"
@@ -40,6 +42,9 @@ void istripe_settings_default(const struct istripe_setting *settings, size_t cou
 /* The value that a running volume, leg or path has now. */
 ssize_t istripe_setting_show_running(const struct istripe_setting *setting, const void *object,
 				     char *page);
+
+/* One of a path that it may take while no session of it is live: its logins read it. */
+bool istripe_setting_is_of_login(const struct istripe_setting *setting);
 
 /* Changes a live setting of a running volume, leg or path. Sleeps. */
 void istripe_setting_change(const struct istripe_setting *setting, void *object,

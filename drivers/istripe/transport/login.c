@@ -3,6 +3,7 @@
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <trace/events/istripe.h>
 
@@ -12,6 +13,7 @@
 #include "transport/inject.h"
 #include "transport/login.h"
 #include "transport/resolve.h"
+#include "transport/socket.h"
 
 static const char *const hash_names[ISTRIPE_CHAP_ALGORITHMS] = {
 	[ISTRIPE_CHAP_MD5] = "md5",
@@ -24,17 +26,19 @@ static bool chap_supported(void *ctx, u8 algorithm)
 {
 	struct istripe_login_buffers *buffers = ctx;
 
-	return algorithm < ISTRIPE_CHAP_ALGORITHMS && buffers->hash[algorithm];
+	/* Pairs with the release in istripe_chap_hashes_add(). */
+	return algorithm < ISTRIPE_CHAP_ALGORITHMS &&
+	       smp_load_acquire(&buffers->hashes->of[algorithm]);
 }
 
 static int chap_digest(void *ctx, u8 algorithm, u8 id, const u8 *secret, u32 secret_len,
 		       const u8 *challenge, u32 challenge_len, u8 *out)
 {
 	struct istripe_login_buffers *buffers = ctx;
-	SHASH_DESC_ON_STACK(desc, buffers->hash[algorithm]);
+	SHASH_DESC_ON_STACK(desc, buffers->hashes->of[algorithm]);
 	int ret;
 
-	desc->tfm = buffers->hash[algorithm];
+	desc->tfm = buffers->hashes->of[algorithm];
 	ret = crypto_shash_init(desc) ?:
 	      crypto_shash_update(desc, &id, sizeof(id)) ?:
 	      crypto_shash_update(desc, secret, secret_len) ?:
@@ -54,66 +58,78 @@ static const struct istripe_chap_ops chap_ops = {
 	.random = chap_random,
 };
 
-static u32 chap_algorithms(const struct istripe_path_params *path)
-{
-	return path->chap_algorithms ?: ISTRIPE_CHAP_MASK_ALL;
-}
-
-struct istripe_chap_config istripe_login_chap_config(const struct istripe_path_params *path)
+struct istripe_chap_config istripe_login_chap_config(const struct istripe_credentials *chap)
 {
 	return (struct istripe_chap_config) {
-		.name = path->chap.name,
-		.secret = path->chap.secret,
-		.secret_bytes = path->chap.secret_bytes,
-		.target_name = path->chap_mutual.name,
-		.target_secret = path->chap_mutual.secret,
-		.target_secret_bytes = path->chap_mutual.secret_bytes,
-		.algorithms = chap_algorithms(path),
+		.name = chap->own.name,
+		.secret = chap->own.secret,
+		.secret_bytes = chap->own.secret_bytes,
+		.target_name = chap->target.name,
+		.target_secret = chap->target.secret,
+		.target_secret_bytes = chap->target.secret_bytes,
+		.algorithms = chap->algorithms ?: ISTRIPE_CHAP_MASK_ALL,
 	};
 }
 
 /* -ENOMEM: a lack of memory must not lead to a weaker hash. */
-static int buffers_set_chap(struct istripe_login_buffers *buffers,
-			    const struct istripe_path_params *path)
+int istripe_chap_hashes_add(struct istripe_chap_hashes *hashes,
+			    const struct istripe_credentials *chap)
 {
+	u32 wanted = istripe_login_chap_config(chap).algorithms & ~hashes->asked;
 	struct crypto_shash *hash;
 	u32 i;
 
-	buffers->chap = istripe_login_chap_config(path);
-	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++) {
-		if (!hash_names[i] || !(buffers->chap.algorithms & ISTRIPE_CHAP_MASK(i)))
+	for (i = 0; chap->own.secret_bytes && i < ISTRIPE_CHAP_ALGORITHMS; i++) {
+		if (!hash_names[i] || !(wanted & ISTRIPE_CHAP_MASK(i)))
 			continue;
 		hash = crypto_alloc_shash(hash_names[i], 0, 0);
 		if (hash == ERR_PTR(-ENOMEM))
 			return -ENOMEM;
+		hashes->asked |= ISTRIPE_CHAP_MASK(i);
 		/* A hash that this kernel lacks (FIPS mode, no module) is not offered. */
 		if (!IS_ERR(hash))
-			buffers->hash[i] = hash;
+			smp_store_release(&hashes->of[i], hash);
 	}
 	return 0;
 }
 
-struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_path_params *path)
+void istripe_chap_hashes_free(struct istripe_chap_hashes *hashes)
+{
+	u32 i;
+
+	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++)
+		crypto_free_shash(hashes->of[i]);
+}
+
+struct istripe_login_buffers *
+istripe_login_buffers_alloc(const struct istripe_chap_hashes *hashes)
 {
 	/* kmalloc() would round the size up to a power of two. */
 	struct istripe_login_buffers *buffers = vzalloc(sizeof(*buffers));
 
-	if (!buffers || !path->chap.secret_bytes || !buffers_set_chap(buffers, path))
-		return buffers;
-	istripe_login_buffers_free(buffers);
-	return NULL;
+	if (buffers)
+		buffers->hashes = hashes;
+	return buffers;
 }
 
 void istripe_login_buffers_free(struct istripe_login_buffers *buffers)
 {
-	u32 i;
-
 	if (!buffers)
 		return;
-	for (i = 0; i < ISTRIPE_CHAP_ALGORITHMS; i++)
-		crypto_free_shash(buffers->hash[i]);
 	istripe_resolve_put(buffers->resolve);
 	kvfree_sensitive(buffers, sizeof(*buffers));
+}
+
+/* As long as they are the same, hashes that have been left out stay so. */
+void istripe_login_take(struct istripe_login_buffers *buffers,
+			const struct istripe_path_params *path)
+{
+	istripe_params_read(&buffers->next, &path->chap, sizeof(buffers->next));
+	if (memcmp(&buffers->credentials, &buffers->next, sizeof(buffers->next))) {
+		buffers->credentials = buffers->next;
+		buffers->chap = istripe_login_chap_config(&buffers->credentials);
+	}
+	memzero_explicit(&buffers->next, sizeof(buffers->next));
 }
 
 static long login_time_left(unsigned long deadline)
@@ -247,7 +263,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		.tpgt_known = params->tpgt_known,
 		.prefer_ipv6 = conn->remote_address.ss_family == AF_INET6,
 		.offer = &offer,
-		.chap = params->path->chap.secret_bytes ? &buffers->chap : NULL,
+		.chap = buffers->credentials.own.secret_bytes ? &buffers->chap : NULL,
 		.chap_ops = &chap_ops,
 		.chap_ctx = buffers,
 	};
@@ -276,7 +292,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		set_bit(ISTRIPE_SESSION_REFUSED, &conn->session->flags);
 	/* Leaving out hashes (istripe_login_with_other_hash()) has not helped. */
 	if (ret < 0)
-		buffers->chap.algorithms = chap_algorithms(params->path);
+		buffers->chap = istripe_login_chap_config(&buffers->credentials);
 	if (ret != ISTRIPE_LOGIN_DONE)
 		return ret;
 	conn->exp_stat_sn = login->exp_stat_sn;

@@ -18,31 +18,66 @@ struct istripe_session_params;
 
 #define ISTRIPE_CHAP_ALGORITHMS		9	/* indexed by enum istripe_chap_algorithm */
 
-/* For all logins of a path, one at a time. */
+/* Of all logins of a path. They come one after the other, and none goes before the path does. */
+struct istripe_chap_hashes {
+	struct crypto_shash *of[ISTRIPE_CHAP_ALGORITHMS];	/* NULL: the kernel has none */
+	u32 asked;			/* mask: those that the kernel has been asked for */
+};
+
+/* For logins of a path, one at a time. */
 struct istripe_login_buffers {
 	struct istripe_login login;
-	struct istripe_chap_config chap;	/* points into the path's parameters */
+	struct istripe_credentials credentials;	/* of this login */
+	struct istripe_credentials next;	/* for a moment: those that the path has now */
+	struct istripe_chap_config chap;	/* points into @credentials */
+	const struct istripe_chap_hashes *hashes;
 	struct istripe_resolve *resolve;	/* has no answer yet, or it was none; or NULL */
-	struct crypto_shash *hash[ISTRIPE_CHAP_ALGORITHMS];	/* NULL: the kernel has none */
 	char text[ISTRIPE_LOGIN_BUFFER_BYTES];	/* for @login */
 	char segment[ISTRIPE_LOGIN_SEGMENT_BYTES + ISCSI_PAD_LEN];	/* of a response */
 };
 
 /**
- * istripe_login_chap_config() - the credentials of a path
- * @path: the path's parameters
+ * istripe_login_chap_config() - credentials as the login machine reads them
+ * @chap: the credentials
  * Context: any.
- * Return: the credentials; they point into @path.
+ * Return: the same; they point into @chap.
  */
-struct istripe_chap_config istripe_login_chap_config(const struct istripe_path_params *path);
+struct istripe_chap_config istripe_login_chap_config(const struct istripe_credentials *chap);
 
 /**
- * istripe_login_buffers_alloc() - memory and hashes for the logins of a path
- * @path: the path's parameters; must outlive the buffers
- * Context: process, may load crypto modules.
+ * istripe_chap_hashes_add() - get those that logins with @chap may need, and that are not there
+ * @hashes: zeroed at first
+ * @chap: the credentials
+ * Context: process, one call at a time, logins may be under way; may load crypto modules.
+ * Return: 0 or -ENOMEM.
+ */
+int istripe_chap_hashes_add(struct istripe_chap_hashes *hashes,
+			    const struct istripe_credentials *chap);
+
+/**
+ * istripe_chap_hashes_free() - free them
+ * @hashes: that no buffers refer to any more
+ * Context: process.
+ */
+void istripe_chap_hashes_free(struct istripe_chap_hashes *hashes);
+
+/**
+ * istripe_login_buffers_alloc() - memory for logins of a path
+ * @hashes: of the path; must outlive the buffers
+ * Context: process.
  * Return: the buffers or NULL.
  */
-struct istripe_login_buffers *istripe_login_buffers_alloc(const struct istripe_path_params *path);
+struct istripe_login_buffers *
+istripe_login_buffers_alloc(const struct istripe_chap_hashes *hashes);
+
+/**
+ * istripe_login_take() - take the credentials that a path has now, all at a time
+ * @buffers: that the next logins are with
+ * @path: the path's parameters
+ * Context: any but hard interrupts.
+ */
+void istripe_login_take(struct istripe_login_buffers *buffers,
+			const struct istripe_path_params *path);
 
 /**
  * istripe_login_buffers_free() - wipe and free them

@@ -602,6 +602,7 @@ int istripe_session_open(const struct istripe_session_params *params,
 	/* Whole before istripe_session_interrupt() or sysfs can find it. */
 	smp_store_release(session, opening);
 	istripe_session_set_state(opening, ISTRIPE_SESSION_LOGIN);
+	istripe_login_take(params->buffers, params->path);
 	ret = session_open_at(opening, params, why);
 	if (ret)
 		istripe_session_set_state(opening, ISTRIPE_SESSION_FAILED);

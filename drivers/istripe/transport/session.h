@@ -81,7 +81,7 @@ struct istripe_way {
 
 struct istripe_session_params {
 	const char *label;		/* "volume/leg/path", for every log line */
-	const struct istripe_path_params *path;	/* timers and socket settings may change later */
+	const struct istripe_path_params *path;	/* some may change later: block/path.h */
 	u32 connections;		/* that it asks for (MaxConnections), and is to have */
 	const char *initiator_name;
 	u8 isid[6];			/* the same one again reinstates (RFC 7143 6.3.5) */
