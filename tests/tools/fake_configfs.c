@@ -98,34 +98,6 @@ static bool is_live(const char *name)
 	return *known;
 }
 
-#define NAME_OF_APPLY_nothing(_name)
-#define NAME_OF_APPLY_sockets(_name)
-#define NAME_OF_APPLY_login(_name)	#_name,
-#define NAME_OF_LOGIN(_name, _file, _apply, ...)	NAME_OF_APPLY_##_apply(_name)
-
-/* May be written while no session of the path is live, as its state in sysfs says. */
-static bool is_of_lost_path(const char *rest, const char *name)
-{
-	static const char *const names[] = { ISTRIPE_PATH_SETTINGS(NAME_OF_LOGIN) NULL };
-	const char *const *known = names, *path = strchr(rest, '/');
-	char file[PATH_MAX], state[32] = "";
-	FILE *stream;
-
-	while (*known && strcmp(*known, name))
-		known++;
-	if (!*known || depth(rest) != 5 || getenv("FAKE_RELOGIN"))
-		return false;
-	snprintf(file, sizeof(file), "%s/sys/block/istripe0/istripe%.*sstate",
-		 getenv("ISTRIPECTL_ROOT"), (int)(strrchr(path, '/') + 1 - path), path);
-	stream = fopen(file, "r");
-	if (!stream)
-		return false;
-	if (!fgets(state, sizeof(state), stream))
-		state[0] = '\0';
-	fclose(stream);
-	return !strncmp(state, "backoff", 7) || !strncmp(state, "refused", 7);
-}
-
 /* The part of @path behind the tree's root, or NULL. */
 static const char *below(const char *path)
 {
@@ -562,6 +534,34 @@ static bool value_is_bad(const char *name, const char *value)
 		return true;
 	return bad && !strncmp(bad, name, bytes) && bad[bytes] == '=' &&
 	       (!bad[bytes + 1] || !strcmp(bad + bytes + 1, value));
+}
+
+#define NAME_OF_APPLY_nothing(_name)
+#define NAME_OF_APPLY_sockets(_name)
+#define NAME_OF_APPLY_login(_name)	#_name,
+#define NAME_OF_LOGIN(_name, _file, _apply, ...)	NAME_OF_APPLY_##_apply(_name)
+
+/* May be written while no session of the path is live, as its state in sysfs says. */
+static bool is_of_lost_path(const char *rest, const char *name)
+{
+	static const char *const names[] = { ISTRIPE_PATH_SETTINGS(NAME_OF_LOGIN) NULL };
+	const char *const *known = names, *path = strchr(rest, '/');
+	char file[PATH_MAX], state[32] = "";
+	FILE *stream;
+
+	while (*known && strcmp(*known, name))
+		known++;
+	if (!*known || depth(rest) != 5 || getenv("FAKE_RELOGIN"))
+		return false;
+	snprintf(file, sizeof(file), "%s/sys/block/istripe0/istripe%.*sstate",
+		 getenv("ISTRIPECTL_ROOT"), (int)(strrchr(path, '/') + 1 - path), path);
+	stream = fopen(file, "r");
+	if (!stream)
+		return false;
+	if (!fgets(state, sizeof(state), stream))
+		state[0] = '\0';
+	fclose(stream);
+	return !strncmp(state, "backoff", 7) || !strncmp(state, "refused", 7);
 }
 
 static int value_check(const char *path, const char *rest, const char *value)

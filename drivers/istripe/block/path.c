@@ -151,17 +151,19 @@ void istripe_path_tune(struct istripe_path *path)
 static bool path_takes_login(const struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus;
+	const char *but;
 	u32 at;
 
 	lockdep_assert_held(&path->login_lock);
 	istripe_path_for_each_nexus(path, nexus, at) {
 		if (rcu_access_pointer(nexus->session))
-			istripe_reason_set(why, "it is for the next login, and a session of the path is live");
+			but = "and a session of the path is live";
 		else if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_DEAD)
-			istripe_reason_set(why, "it is for the next login, and the path is dead");
+			but = "and the path is dead";
 		else
 			continue;
-		istripe_reason_add(why, ": write 0 to its enable first, and 1 afterwards, as istripectl apply does");
+		istripe_reason_set(why, "it is for the next login, %s: write 0 to its enable first, and 1 afterwards, as istripectl apply does",
+				   but);
 		return false;
 	}
 	return true;
