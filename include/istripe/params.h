@@ -59,7 +59,7 @@ struct istripe_undrained {
 	u16 tpgt;			/* where that session was, if @tpgt_known */
 };
 
-/* What a path's logins prove and ask for. */
+/* Both directions, as a path's logins have them. */
 struct istripe_credentials {
 	struct istripe_chap_identity own;	/* we prove ourselves with it */
 	struct istripe_chap_identity target;	/* the target must prove this */

@@ -185,7 +185,9 @@ def lost(tool):
 def test_a_lost_session_keeps_a_path(lost, words, way):
     """Other paths do not end it: the target has to have forgotten the session."""
     _, err = lost.run(*words, code=1)
-    assert (f"            {way}\n            next: when its target was switched off or restarted since: "
+    assert (f"            {way}\n            next: when all it lacks is a NIC that works, an address or a "
+            "secret: nic, source_address and chap_... alone may change while it is lost: in the file, then "
+            "istripectl apply db\n            next: when its target was switched off or restarted since: "
             "istripectl path confirm db 0 0, then repeat the command\n") in err
     assert "another path" not in err and "--saved" not in err
 

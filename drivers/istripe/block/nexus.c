@@ -314,7 +314,6 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	u32 tries = ISTRIPE_REVALIDATIONS_MAX;
 	int ret;
 
-	/* Before they are read. */
 	nexus->login_seen = smp_load_acquire(&nexus->path->login_changes);
 	istripe_nexus_login_params(nexus, &params);
 	nexus_way(nexus, &params.way);
@@ -355,7 +354,6 @@ static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why
 				   "logged in while superblocks were read, or keys of reservations changed: once more");
 }
 
-/* Whatever has come of a login with other settings than those of now; it has been interrupted. */
 static void nexus_outdated_why(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	if (nexus->login_seen != READ_ONCE(nexus->path->login_changes))

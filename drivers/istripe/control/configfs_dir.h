@@ -180,8 +180,8 @@ int istripe_path_dir_disable(struct istripe_path_dir *path);
 
 /*
  * Of a path that the volume has: takes a setting of its logins, with which it logs in at once.
- * -EBUSY: a session of it is live, or see above; -EINVAL: a bad value. What CHAP lacks after it may
- * come with the next setting: it is taken without an error, but the path keeps what it has.
+ * -EBUSY: a session of it is live, or see above; -EINVAL: a bad value. While CHAP lacks something
+ * the path keeps what it has of that.
  */
 int istripe_path_dir_login(struct istripe_path_dir *path, const struct istripe_setting *setting,
 			   const char *label, const char *page, size_t count);

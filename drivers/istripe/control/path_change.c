@@ -269,8 +269,6 @@ unlock:
 	return ret;
 }
 
-/* Settings of its logins */
-
 /* One of several settings of CHAP makes no sense without the others: the path waits for all. */
 static int login_change(struct istripe_path_dir *dir, const struct istripe_setting *setting,
 			const char *label, const struct istripe_path_params *next,
@@ -293,7 +291,6 @@ static int login_change(struct istripe_path_dir *dir, const struct istripe_setti
 	return ret;
 }
 
-/* The directory's settings with the new value, and from up to changing. */
 static int login_begin(struct istripe_path_dir *dir, const struct istripe_setting *setting,
 		       const char *label, struct istripe_path_params *next, const char *page,
 		       size_t count)

@@ -56,7 +56,6 @@ static void apply_sockets(void *object)
 	istripe_path_tune(object);
 }
 
-/* See istripe_path_dir_login(), which takes several of them at a time. */
 static void apply_login(void *object)
 {
 }

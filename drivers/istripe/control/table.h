@@ -43,7 +43,7 @@ void istripe_settings_default(const struct istripe_setting *settings, size_t cou
 ssize_t istripe_setting_show_running(const struct istripe_setting *setting, const void *object,
 				     char *page);
 
-/* One of a path that it may take while no session of it is live: its logins read it. */
+/* One that a path takes while no session of it is live. */
 bool istripe_setting_is_of_login(const struct istripe_setting *setting);
 
 /* Changes a live setting of a running volume, leg or path. Sleeps. */
