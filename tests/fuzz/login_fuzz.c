@@ -236,7 +236,8 @@ static void redirect_check(const struct istripe_redirect *redirect)
 			       *c));
 	}
 	if (colons)
-		REQUIRE(colons >= 2 && colons <= 8 && !host[strspn(host, "0123456789abcdefABCDEF.:")]);
+		REQUIRE(colons >= 2 && colons <= 8 &&
+			!host[strspn(host, "0123456789abcdefABCDEF.:")]);
 	else if (!others)
 		REQUIRE(dots == 3 && strlen(host) >= 7 && strlen(host) <= 15);
 }

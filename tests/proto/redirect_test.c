@@ -172,7 +172,9 @@ static void redirect_choice(struct kunit *test)
 
 static void redirect_name(struct kunit *test)
 {
-	static const char * const names[] = { "a", "s_1", "10-0-0-2", "a.1", "4.example.", "0x7f.1" };
+	static const char * const names[] = {
+		"a", "s_1", "10-0-0-2", "a.1", "4.example.", "0x7f.1",
+	};
 	static const char * const others[] = { "10.0.0.2", "::1", "fe80::a", "::ffff:10.0.0.2" };
 	u32 i;
 

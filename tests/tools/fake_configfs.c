@@ -573,8 +573,8 @@ static int value_check(const char *path, const char *rest, const char *value)
 		return depth(rest) == 1 ? volume_switch(path, rest, value) :
 		       path_enable_write(path, value);
 	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path - 1), path);
-	if (volume_is_starting(path, rest) || (!is_live(name) && !is_of_lost_path(rest, name) &&
-						 is_in_use(path, rest, dir))) {
+	if (volume_is_starting(path, rest) ||
+	    (!is_live(name) && !is_of_lost_path(rest, name) && is_in_use(path, rest, dir))) {
 		log_refusal(name, " while the volume is up");
 		return refuse(EBUSY);
 	}

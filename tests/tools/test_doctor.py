@@ -230,7 +230,7 @@ FAULTS = [
                         path_file("last_error", "no answer")), "backoff", "live",
      "istripectl path confirm db 0 0 # if the target was restarted since: see istripe(7)"),
     ("path-state", both(path_file("state", "dead"), path_file("last_error", "the LUN has shrunk")),
-     "dead", "live", "istripectl reconnect db 0 0 # when its cause has been mended"),
+     "dead", "live", "istripectl reconnect db 0 0 # once its cause is mended"),
     ("path-state", both(not_logged_in, setting("enable", "0")), "off", "live", "istripectl apply db"),
     ("single-path", one_path, 1, 2, "istripectl path add db 0 portal=IP,nic=NIC"),
     ("fence", both(path_file("fenced_through", ""), path_file("unproven", "other portal group")),

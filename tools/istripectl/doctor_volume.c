@@ -78,7 +78,7 @@ static char *lost_path_step(const struct doctor *doctor, const struct doctor_pat
 	const char *unfenced = settings_value(&path->live->values, "unfenced");
 
 	if (!strcmp(settings_value(&path->live->values, "state"), "dead"))
-		return alloc_printf("istripectl reconnect %s %u %u # when its cause has been mended",
+		return alloc_printf("istripectl reconnect %s %u %u # once its cause is mended",
 				    doctor->volume, path->leg->index, path->path->index);
 	if (advice_is_other_group(error) || !strcmp(unfenced, "1"))
 		return alloc_printf("istripectl path confirm %s %u %u # %s", doctor->volume,

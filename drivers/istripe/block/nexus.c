@@ -314,6 +314,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	u32 tries = ISTRIPE_REVALIDATIONS_MAX;
 	int ret;
 
+	/* Before they are read; pairs with the release in istripe_path_relogin(). */
 	nexus->login_seen = smp_load_acquire(&nexus->path->login_changes);
 	istripe_nexus_login_params(nexus, &params);
 	nexus_way(nexus, &params.way);
@@ -357,7 +358,8 @@ static int nexus_publish(struct istripe_nexus *nexus, struct istripe_reason *why
 static void nexus_outdated_why(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	if (nexus->login_seen != READ_ONCE(nexus->path->login_changes))
-		istripe_reason_set(why, "login: settings of the path have changed meanwhile: once more");
+		istripe_reason_set(why,
+				   "login: settings of the path have changed meanwhile: once more");
 }
 
 /* A port that takes no I/O, or is not the best, is asked from time to time: not all tell. */

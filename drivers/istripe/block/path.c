@@ -162,7 +162,8 @@ static bool path_takes_login(const struct istripe_path *path, struct istripe_rea
 			but = "and the path is dead";
 		else
 			continue;
-		istripe_reason_set(why, "it is for the next login, %s: write 0 to its enable first, and 1 afterwards, as istripectl apply does",
+		istripe_reason_set(why,
+				   "it is for the next login, %s: write 0 to its enable first, and 1 afterwards, as istripectl apply does",
 				   but);
 		return false;
 	}

@@ -26,9 +26,10 @@ static bool chap_supported(void *ctx, u8 algorithm)
 {
 	struct istripe_login_buffers *buffers = ctx;
 
+	if (algorithm >= ISTRIPE_CHAP_ALGORITHMS)
+		return false;
 	/* Pairs with the release in istripe_chap_hashes_add(). */
-	return algorithm < ISTRIPE_CHAP_ALGORITHMS &&
-	       smp_load_acquire(&buffers->hashes->of[algorithm]);
+	return smp_load_acquire(&buffers->hashes->of[algorithm]);
 }
 
 static int chap_digest(void *ctx, u8 algorithm, u8 id, const u8 *secret, u32 secret_len,
@@ -87,8 +88,7 @@ int istripe_chap_hashes_add(struct istripe_chap_hashes *hashes,
 			return -ENOMEM;
 		hashes->asked |= ISTRIPE_CHAP_MASK(i);
 		/* A hash that this kernel lacks (FIPS mode, no module) is not offered. */
-		if (!IS_ERR(hash))
-			smp_store_release(&hashes->of[i], hash);
+		smp_store_release(&hashes->of[i], IS_ERR(hash) ? NULL : hash);
 	}
 	return 0;
 }
