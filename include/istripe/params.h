@@ -22,7 +22,7 @@
 #define ISTRIPE_DESIGNATOR_BYTES	132
 #define ISTRIPE_CHAP_NAME_BYTES		256
 #define ISTRIPE_CHAP_SECRET_BYTES	256
-#define ISTRIPE_PARTS_MIN		4	/* room for the paths that are added later */
+#define ISTRIPE_PARTS_MIN		4U	/* room for the paths that are added later */
 #define ISTRIPE_PARTS_MAX		8	/* of one request on one leg, over as many paths */
 #define ISTRIPE_CONGESTION_CONTROL_BYTES	16	/* TCP_CA_NAME_MAX, with NUL */
 #define ISTRIPE_ISID_NEXUS_SHIFT	2	/* in byte 4: bits that no path's index uses */

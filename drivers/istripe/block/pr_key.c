@@ -300,8 +300,8 @@ void istripe_pr_key_leave(struct istripe_nexus *nexus)
 	if (!nexus_has_key_to_end(nexus))
 		return;
 	/* Another LUN may have its number now. */
-	if (session && !istripe_session_is_invalid(session) &&
-	    istripe_leg_nexus_leads_here(nexus)) {
+	if (session && !istripe_session_is_asking(session) &&
+	    !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus)) {
 		mutex_lock(&leg->pr_key.lock);
 		leaving.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 		ret = joining_register(&leaving, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);

@@ -600,6 +600,10 @@ int istripe_reservation_may_leave(const struct istripe_path *path, u32 from, boo
 		return istripe_reason_fail(why, -EBUSY,
 					   "cannot tell over which path leg %u is reserved: %s",
 					   leg->index, istripe_error_words(ret));
+	if (here && !READ_ONCE(holder->live))
+		return istripe_reason_fail(why, -EBUSY,
+					   "the persistent reservation of leg %u is held over this path, which is lost, and no release reaches it: preempt your own key, register again, and release then",
+					   leg->index);
 	return istripe_reason_fail(why, -EBUSY,
 				   "the persistent reservation of leg %u %s over this path, and would end: release it first",
 				   leg->index, here ? "is held" : "may be held");

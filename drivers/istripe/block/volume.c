@@ -293,7 +293,8 @@ static void volume_count_queues(struct istripe_volume *volume,
 /* As many parts as a leg has paths; with many legs parts gain nothing and take memory. */
 static u32 volume_parts(const struct istripe_volume_params *params)
 {
-	u32 parts = ISTRIPE_PARTS_MIN;
+	/* Room for more is not worth a request that takes pages of a high order for itself. */
+	u32 parts = clamp(32 / params->leg_count, 1u, ISTRIPE_PARTS_MIN);
 	u32 i;
 
 	for (i = 0; i < params->leg_count; i++)

@@ -15,6 +15,8 @@
 #include "transport/session.h"
 
 #define NAMED	"the target redirects to a name, and "
+#define NAME_BYTES_MIN	3	/* of dns_query() */
+#define ANSWER_MAX_AGE	(60 * HZ)
 
 /* One question. */
 struct istripe_resolve {
@@ -25,6 +27,7 @@ struct istripe_resolve {
 	bool any;		/* then for the other family */
 	bool done;		/* the rest is the work's until then */
 	int error;
+	unsigned long done_at;	/* jiffies */
 	char address[ISTRIPE_RESOLVED_BYTES];
 	char host[ISTRIPE_REDIRECT_HOST_MAX + 1];
 };
@@ -56,6 +59,9 @@ static int resolve_ask(struct istripe_resolve *resolve, bool ipv6)
 
 	if (!IS_ENABLED(CONFIG_DNS_RESOLVER))
 		return -EOPNOTSUPP;
+	/* The program runs in the first namespace, where a name may have another address. */
+	if (!net_eq(resolve->net, &init_net))
+		return -EADDRNOTAVAIL;
 	ret = dns_query(resolve->net, ipv6 ? "aaaa" : "a", resolve->host, strlen(resolve->host),
 			ipv6 ? "ipv6" : "ipv4", &text, NULL, false);
 	if (ret < 0)
@@ -74,6 +80,7 @@ static void resolve_work(struct work_struct *work)
 	resolve->error = resolve_ask(resolve, resolve->ipv6);
 	if (resolve->error && resolve->any)
 		resolve->error = resolve_ask(resolve, !resolve->ipv6);
+	resolve->done_at = jiffies;
 	/* Pairs with the acquire in resolve_is_done(). */
 	smp_store_release(&resolve->done, true);
 	istripe_resolve_interrupt();
@@ -103,6 +110,7 @@ static struct istripe_resolve *resolve_begin(const struct istripe_session_params
 static bool resolve_answers(const struct istripe_resolve *resolve, const char *host, int family)
 {
 	return !resolve->error && !strcmp(resolve->host, host) &&
+	       time_before(jiffies, resolve->done_at + ANSWER_MAX_AGE) &&
 	       resolve->ipv6 == (family == AF_INET6);
 }
 
@@ -137,6 +145,14 @@ static int resolve_fail(const struct istripe_resolve *resolve,
 		return istripe_reason_fail(why, -EPROTO, NAMED
 					   "this kernel resolves none, without CONFIG_DNS_RESOLVER: %.60s",
 					   host);
+	if (resolve->error == -EADDRNOTAVAIL)
+		return istripe_reason_fail(why, -EPROTO, NAMED
+					   "the kernel resolves none for another network namespace than the first: %.60s",
+					   host);
+	if (strlen(host) < NAME_BYTES_MIN)
+		return istripe_reason_fail(why, -EPROTO, NAMED
+					   "the kernel resolves none of less than %u characters: %.60s",
+					   NAME_BYTES_MIN, host);
 	return istripe_reason_fail(why, -EHOSTUNREACH, NAMED
 				   "no %saddress of it is found (the package keyutils does that): %.60s",
 				   family, host);

@@ -143,6 +143,11 @@ bool istripe_session_is_idle(const struct istripe_session *session)
 	return true;
 }
 
+bool istripe_session_is_asking(const struct istripe_session *session)
+{
+	return READ_ONCE(session->slots[session->slot_count - 1].task);
+}
+
 static void session_return_unsent(struct istripe_session *session)
 {
 	struct istripe_task *task, *next;

@@ -293,6 +293,9 @@ u64 istripe_session_digest_errors(const struct istripe_session *session, u32 cid
  */
 bool istripe_session_is_idle(const struct istripe_session *session);
 
+/* Is a command of our own still under way? Then neither it nor its page may be used again. */
+bool istripe_session_is_asking(const struct istripe_session *session);
+
 /**
  * istripe_session_settle() - let the session's tasks end before the logout
  * @session: logged in, without submitters
