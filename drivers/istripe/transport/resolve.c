@@ -14,7 +14,6 @@
 #include "transport/resolve.h"
 #include "transport/session.h"
 
-#define NAMED	"the target redirects to a name, and "
 #define NAME_BYTES_MIN	3	/* of dns_query() */
 #define ANSWER_MAX_AGE	(60 * HZ)
 
@@ -133,28 +132,29 @@ static int resolve_fail(const struct istripe_resolve *resolve,
 			const struct istripe_session *session, const char *host,
 			struct istripe_reason *why)
 {
-	const char *family = resolve->any ? "" : resolve->ipv6 ? "IPv6 " : "IPv4 ";
+	const char *family = resolve->any ? "address" :
+			     resolve->ipv6 ? "IPv6 address" : "IPv4 address";
 
 	if (test_bit(ISTRIPE_SESSION_INTERRUPTED, &session->flags))
 		return istripe_reason_fail(why, -EINTR, "interrupted");
 	if (!resolve_is_done(resolve))
-		return istripe_reason_fail(why, -ETIMEDOUT, NAMED
-					   "its address is not found within login_timeout_ms: %.60s",
+		return istripe_reason_fail(why, -ETIMEDOUT,
+					   "the target redirects to a name, and its address is not found within login_timeout_ms: %.60s",
 					   host);
 	if (resolve->error == -EOPNOTSUPP)
-		return istripe_reason_fail(why, -EPROTO, NAMED
-					   "this kernel resolves none, without CONFIG_DNS_RESOLVER: %.60s",
+		return istripe_reason_fail(why, -EPROTO,
+					   "the target redirects to a name, and this kernel resolves none, without CONFIG_DNS_RESOLVER: %.60s",
 					   host);
 	if (resolve->error == -EADDRNOTAVAIL)
-		return istripe_reason_fail(why, -EPROTO, NAMED
-					   "the kernel resolves none for another network namespace than the first: %.60s",
+		return istripe_reason_fail(why, -EPROTO,
+					   "the target redirects to a name, and the kernel resolves none for another network namespace than the first: %.60s",
 					   host);
 	if (strlen(host) < NAME_BYTES_MIN)
-		return istripe_reason_fail(why, -EPROTO, NAMED
-					   "the kernel resolves none of less than %u characters: %.60s",
+		return istripe_reason_fail(why, -EPROTO,
+					   "the target redirects to a name, and the kernel resolves none of less than %u characters: %.60s",
 					   NAME_BYTES_MIN, host);
-	return istripe_reason_fail(why, -EHOSTUNREACH, NAMED
-				   "no %saddress of it is found (the package keyutils does that): %.60s",
+	return istripe_reason_fail(why, -EHOSTUNREACH,
+				   "the target redirects to a name, and no %s of it is found (the package keyutils does that): %.60s",
 				   family, host);
 }
 

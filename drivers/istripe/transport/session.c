@@ -419,8 +419,11 @@ static int session_redirect(struct istripe_session *session,
 		return istripe_reason_fail(why, -EPROTO,
 					   "the target redirects to what is not a numeric address: %.60s",
 					   address);
-	pr_info("%s: the target redirects to %s port %s%s%s\n", params->label, redirect->host,
-		port, named ? ", which is " : "", named ? address : "");
+	if (named)
+		pr_info("%s: the target redirects to %s port %s, which is %s\n", params->label,
+			redirect->host, port, address);
+	else
+		pr_info("%s: the target redirects to %s port %s\n", params->label, address, port);
 	if (permanent)
 		session->next_portal = *portal;
 	return 0;

@@ -293,7 +293,12 @@ u64 istripe_session_digest_errors(const struct istripe_session *session, u32 cid
  */
 bool istripe_session_is_idle(const struct istripe_session *session);
 
-/* Is a command of our own still under way? Then neither it nor its page may be used again. */
+/**
+ * istripe_session_is_asking() - is a command of our own still under way?
+ * @session: session
+ * Context: the session's owner.
+ * Return: true: neither the command nor its page may be used again.
+ */
 bool istripe_session_is_asking(const struct istripe_session *session);
 
 /**
