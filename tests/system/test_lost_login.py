@@ -64,8 +64,9 @@ def test_another_nic_ends_the_old_session(groups, links, kernel_log):
     """The session is that of before, so its login ends what the old one has left."""
     volume, holder = groups
     older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
-    lost, nic = volume.path_sysfs(0, 0), path_dir(volume, 0) / "nic"
+    nic = path_dir(volume, 0) / "nic"
     with Direct(volume.enable()) as disk:
+        lost = volume.path_sysfs(0, 0)
         assert is_refused(volume, 0, "nic", CARD)
         assert read(nic) == read(lost / "nic") == links[0].nic
         assert kernel_log.matching(

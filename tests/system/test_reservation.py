@@ -523,7 +523,7 @@ def test_preempted_while_a_path_is_added(registered):
         assert ours.register(0, KEY) == 0
         disk.register("another host", OTHER_KEY)
         disk.when_read = lambda _: disk.preempt("another host", KEY)
-        assert switch(volume, 1, 1) == errno.EAGAIN
+        assert switch(volume, 1, 1) == errno.EBUSY
         assert disk.keys == {"another host": OTHER_KEY}
 
 

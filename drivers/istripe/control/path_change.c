@@ -123,7 +123,8 @@ static int path_add(struct istripe_path_dir *dir, struct istripe_reason *why)
 	if (!IS_ERR(path))
 		path_warn_incomplete(path, istripe_sysfs_add_path(path));
 	memalloc_noio_restore(noio);
-	return PTR_ERR_OR_ZERO(path);
+	/* Keys of reservations are being changed; writers take -EAGAIN for a file that is not ready. */
+	return path == ERR_PTR(-EAGAIN) ? -EBUSY : PTR_ERR_OR_ZERO(path);
 }
 
 int istripe_path_dir_enable(struct istripe_path_dir *dir)

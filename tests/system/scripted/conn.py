@@ -44,6 +44,7 @@ class Connection:
         self.requests = 0           # Login Requests so far
         self.closed = asyncio.Event()
         self.workers = set()        # of its tasks
+        self.loop = asyncio.get_running_loop()
 
     # Bytes
 
@@ -109,6 +110,11 @@ class Connection:
         if sock and sock.fileno() >= 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
+        self._wake()
+
+    def _wake(self):
+        """Another server of the same target may end it: its own loop would sleep until the next PDU."""
+        self.loop.call_soon_threadsafe(int)
 
     # Life
 
@@ -144,6 +150,7 @@ class Connection:
         if self.checks in self.checks.session.connections:
             self.checks.session.connections.remove(self.checks)
         self.writer.close()
+        self._wake()
 
     # Login
 
