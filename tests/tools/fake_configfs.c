@@ -561,7 +561,8 @@ static bool is_of_lost_path(const char *rest, const char *name)
 	if (!fgets(state, sizeof(state), stream))
 		state[0] = '\0';
 	fclose(stream);
-	return !strncmp(state, "backoff", 7) || !strncmp(state, "refused", 7);
+	return !strncmp(state, "backoff", 7) || !strncmp(state, "refused", 7) ||
+	       !strncmp(state, "draining", 8);
 }
 
 static int value_check(const char *path, const char *rest, const char *value)

@@ -99,6 +99,16 @@ def test_a_name_that_others_may_have(tool, found, file, text):
         assert tool.run("save", "db")[1] == "" and pinned(file) == {"[leg 0]": text}
 
 
+def test_a_file_of_a_lun_elsewhere(tool, found, file):
+    """The volume is another one of that name: what its file keeps says nothing of this LUN."""
+    found(0, A)
+    tool.run("create", "db", "--save", "--leg", LEG)
+    assert pinned(file) == {"[leg 0]": A}
+    tool.run("delete", "db")
+    tool.run("create", "db", "--no-up", "--leg", LEG.replace("target=", "target=iqn.2026-01.example:new-", 1))
+    assert tool.run("save", "db")[1] == "" and pinned(file) == {}
+
+
 def test_another_lun_than_that_of_the_file(tool, found, conf):
     """Neither save nor a leg that is up takes it for the one that was meant."""
     file = conf()

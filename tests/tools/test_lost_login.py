@@ -43,7 +43,7 @@ def change(tool, *pairs):
     tool.put("etc/istripe/db.conf", conf)
 
 
-@pytest.mark.parametrize("lost", ["backoff", "refused"])
+@pytest.mark.parametrize("lost", ["backoff", "refused", "draining"])
 def test_another_nic(up, lost):
     """Its old session cannot end before: the path stays as it is, but for that."""
     up.put(STATE.format(1), lost)
@@ -95,6 +95,24 @@ def test_the_only_path_of_a_leg(tool):
     assert tool.value(f"{P0}/nic") == "enp5s0"
 
 
+def test_the_secret_of_the_only_path(up):
+    """With its user, as that of one among several."""
+    only = CONF.split("[leg 0 path 0]", maxsplit=1)[0] + "[leg 0 path 1]" + CONF.split("[leg 0 path 1]")[1]
+    (up.tree / P0).rename(up.root / "aside")
+    up.put("etc/istripe/db.secret", "staple-battery-horse").chmod(0o600)
+    up.put("etc/istripe/db.conf", only.replace("me\n", "you\n"))
+    up.run("apply", "db", **KEPT)
+    assert up.value(f"{P1}/chap_user") == "you"
+    assert up.value(f"{P1}/chap_secret") == "staple-battery-horse"
+
+
+def test_set_as_its_dry_run_says(up):
+    words = ("db", "--leg", "0", "--path", "1", "nic=enp5s0")
+    assert up.run("set", "--dry-run", *words)[1] == ""
+    up.run("set", *words)
+    assert up.value(f"{P1}/nic") == "enp5s0"
+
+
 @pytest.mark.parametrize("alone", [True, False])
 def test_it_is_live_again_meanwhile(up, alone):
     """Or the module is older: as for any path with a session."""
@@ -106,7 +124,8 @@ def test_it_is_live_again_meanwhile(up, alone):
                         + conf.read_text().split("[leg 0 path 1]")[1])
     _, err = up.run("apply", "db", code=alone, FAKE_RELOGIN="live")
     if alone:
-        assert "since it needs it down: leg 0 path 1: chap_user, leg 0 path 1: nic\n" in err
+        assert ("since it needs it down: leg 0 path 1: chap_secret, "
+                "leg 0 path 1: chap_user, leg 0 path 1: nic\n") in err
         assert up.value(f"{P1}/nic") == "eth2"
     else:
         assert err == "" and up.value(f"{P1}/nic") == "enp5s0" and up.value(f"{P1}/enable") == "1"

@@ -264,9 +264,19 @@ static int login_write(const struct volume *now, const struct step *steps, size_
 	return ret;
 }
 
+/* Another path of the leg goes afterwards, at least for a moment. */
+static bool leaves_leg(const struct plan *plan, size_t first, int leg)
+{
+	for (; first < plan->count; first++)
+		if (plan->items[first].leg == leg && (plan->items[first].kind == STEP_RESTART ||
+						      plan->items[first].kind == STEP_REMOVE))
+			return true;
+	return false;
+}
+
 /* The path may be live again, perhaps with the first of them: then as if it had been so before. */
 static int path_relogin(const struct volume *now, const struct volume *wanted, struct step *steps,
-			size_t count, struct fault *fault)
+			size_t count, bool waits, struct fault *fault)
 {
 	struct fault why = { 0 };
 	int ret = login_write(now, steps, count, &why);
@@ -275,6 +285,8 @@ static int path_relogin(const struct volume *now, const struct volume *wanted, s
 	if (ret != -EBUSY) {
 		if (ret)
 			*fault = why;
+		else if (waits)
+			fence_await_login(now->name, steps->leg, steps->path);
 		return ret;
 	}
 	for (i = 0; i < count; i++)
@@ -312,7 +324,8 @@ static int step_do(const struct volume *now, const struct volume *wanted, const 
 		return path_remove(now, step, fault);
 	case STEP_LOGIN:
 		*i += count - 1;
-		return path_relogin(now, wanted, step, count, fault);
+		return path_relogin(now, wanted, step, count,
+				    leaves_leg(plan, *i + 1, step->leg), fault);
 	case STEP_RESTART:
 		first = !*i || step[-1].kind != step->kind || step[-1].leg != step->leg;
 		*i += count - 1;

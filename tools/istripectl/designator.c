@@ -5,6 +5,8 @@
 
 #include "conf.h"
 #include "designator.h"
+#include "known.h"
+#include "same.h"
 #include "tree.h"
 
 /*
@@ -62,6 +64,35 @@ static void leg_keep(const char *name, struct leg *leg, const char *saved, struc
 	leg_take(leg, leg->found);
 }
 
+static const char *path_value(const struct path *path, const struct leg *leg, const char *name)
+{
+	const char *value = settings_value(&path->settings, name);
+
+	if (!*value)
+		value = settings_value(&leg->settings, name);
+	return *value ? value : known_default(KNOWN_PATH, name);
+}
+
+static bool path_has_same(const struct path *path, const struct leg *leg, const struct path *its_path,
+			  const struct leg *its, const char *name)
+{
+	return same_value(KNOWN_PATH, name, path_value(path, leg, name),
+			  path_value(its_path, its, name));
+}
+
+/* Where the file's leg is: what is known of a LUN elsewhere does not count. */
+static bool leg_is_there(const struct leg *leg, const struct leg *its)
+{
+	size_t i, j;
+
+	for (i = 0; i < leg->path_count; i++)
+		for (j = 0; j < its->path_count; j++)
+			if (path_has_same(&leg->paths[i], leg, &its->paths[j], its, "target_name") &&
+			    path_has_same(&leg->paths[i], leg, &its->paths[j], its, "lun"))
+				return true;
+	return false;
+}
+
 void designator_keep(struct volume *volume, struct fault *fault)
 {
 	char *file = conf_path(volume->name);
@@ -75,7 +106,7 @@ void designator_keep(struct volume *volume, struct fault *fault)
 		const struct leg *its = has ? volume_find_leg(&before, leg->index) : NULL;
 
 		leg_keep(volume->name, leg,
-			 its ? settings_value(&its->settings, DESIGNATOR_SETTING) : "", fault);
+			 its && leg_is_there(leg, its) ? settings_value(&its->settings, DESIGNATOR_SETTING) : "", fault);
 	}
 	volume_free(&before);
 	free(file);

@@ -14,6 +14,7 @@
 
 #define PROOF_WAIT_MS	5000
 #define PROOF_LOOK_MS	100
+#define LOGIN_WAIT_MS	20000
 
 bool fence_is_given_up(const struct settings *leg)
 {
@@ -167,7 +168,7 @@ bool fence_leg_is_dead(const char *name, unsigned int leg)
 bool fence_path_is_lost(const char *name, unsigned int leg, unsigned int path)
 {
 	static const char *const states[] = {
-		"connecting", "backoff", "refused", "closing", NULL,
+		"connecting", "backoff", "refused", "draining", NULL,
 	};
 	struct live live = { 0 };
 	const struct live *paths = paths_read(name, leg, &live), *its;
@@ -179,6 +180,14 @@ bool fence_path_is_lost(const char *name, unsigned int leg, unsigned int path)
 	free(number);
 	live_free(&live);
 	return lost;
+}
+
+void fence_await_login(const char *name, unsigned int leg, unsigned int path)
+{
+	long long end_ms = watch_now_ms() + LOGIN_WAIT_MS;
+
+	while (fence_path_is_lost(name, leg, path) && !interrupt_seen() && watch_now_ms() < end_ms)
+		watch_sleep_ms(PROOF_LOOK_MS);
 }
 
 bool fence_advise(const char *name, unsigned int leg, unsigned int path, const char *list,

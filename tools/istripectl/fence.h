@@ -52,6 +52,16 @@ bool fence_leg_is_dead(const char *name, unsigned int leg);
 bool fence_path_is_lost(const char *name, unsigned int leg, unsigned int path);
 
 /**
+ * fence_await_login() - wait until a path is not lost any more
+ * @name: the volume
+ * @leg: the number of its leg
+ * @path: its number
+ *
+ * For some seconds at most, in which a login succeeds if it does at all.
+ */
+void fence_await_login(const char *name, unsigned int leg, unsigned int path);
+
+/**
  * fence_advise() - what to do when a path does not go since its lost writes wait
  * @name: the volume
  * @leg: the number of its leg

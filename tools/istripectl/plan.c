@@ -152,10 +152,18 @@ static void settings_compare(struct maker *maker, enum known_place place, int le
 			setting_unknown(maker, leg, path, &wanted->items[i]);
 }
 
+static bool is_of_login(const struct step *step)
+{
+	const struct known *known = step->name ? known_find(KNOWN_PATH, step->name) : NULL;
+
+	return known && known->login;
+}
+
+/* Or when it is known to be lost, or the volume has been down. */
 static bool logs_in_anew(const struct plan *plan, size_t first)
 {
 	for (; first < plan->count; first++)
-		if (plan->items[first].kind == STEP_RESTART)
+		if (plan->items[first].kind == STEP_RESTART || is_of_login(&plan->items[first]))
 			return true;
 	return false;
 }
@@ -284,7 +292,6 @@ static bool waits_for_login(const struct step *step)
 /* Is the step one of a path that is lost, and all that its path is to be got away for of logins? */
 static bool is_of_lost(const struct volume *now, const struct plan *plan, const struct step *step)
 {
-	const struct known *known;
 	size_t i;
 
 	if (!waits_for_login(step))
@@ -292,10 +299,7 @@ static bool is_of_lost(const struct volume *now, const struct plan *plan, const 
 	for (i = 0; i < plan->count; i++) {
 		const struct step *other = &plan->items[i];
 
-		if (!same_place(step, other) || !waits_for_login(other))
-			continue;
-		known = other->name ? known_find(KNOWN_PATH, other->name) : NULL;
-		if (!known || !known->login)
+		if (same_place(step, other) && waits_for_login(other) && !is_of_login(other))
 			return false;
 	}
 	return fence_path_is_lost(now->name, step->leg, step->path);

@@ -10,6 +10,7 @@
 #include "apply.h"
 #include "command.h"
 #include "conf.h"
+#include "fence.h"
 #include "interrupt.h"
 #include "known.h"
 #include "lock.h"
@@ -166,6 +167,9 @@ static int live_check(const struct set_options *options, const char *name, struc
 	const struct known *known = known_find(place_kind(options), name);
 
 	if (!known || known->live)
+		return 0;
+	if (options->path != NONE && known->login &&
+	    fence_path_is_lost(options->name, options->leg, options->path))
 		return 0;
 	fault_set(fault, -EBUSY, "%s is up, and %s is refused until it is down", options->name,
 		  name);

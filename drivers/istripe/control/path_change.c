@@ -123,7 +123,7 @@ static int path_add(struct istripe_path_dir *dir, struct istripe_reason *why)
 	if (!IS_ERR(path))
 		path_warn_incomplete(path, istripe_sysfs_add_path(path));
 	memalloc_noio_restore(noio);
-	/* Keys of reservations are being changed; writers take -EAGAIN for a file that is not ready. */
+	/* Keys of reservations change; writers take -EAGAIN for a file that is not ready. */
 	return path == ERR_PTR(-EAGAIN) ? -EBUSY : PTR_ERR_OR_ZERO(path);
 }
 
