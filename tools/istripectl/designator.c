@@ -73,11 +73,17 @@ static const char *path_value(const struct path *path, const struct leg *leg, co
 	return *value ? value : known_default(KNOWN_PATH, name);
 }
 
-static bool path_has_same(const struct path *path, const struct leg *leg, const struct path *its_path,
-			  const struct leg *its, const char *name)
+static bool path_leads_there(const struct path *path, const struct leg *leg,
+			     const struct path *its_path, const struct leg *its)
 {
-	return same_value(KNOWN_PATH, name, path_value(path, leg, name),
-			  path_value(its_path, its, name));
+	static const char *const names[] = { "target_name", "lun" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!same_value(KNOWN_PATH, names[i], path_value(path, leg, names[i]),
+				path_value(its_path, its, names[i])))
+			return false;
+	return true;
 }
 
 /* Where the file's leg is: what is known of a LUN elsewhere does not count. */
@@ -87,8 +93,7 @@ static bool leg_is_there(const struct leg *leg, const struct leg *its)
 
 	for (i = 0; i < leg->path_count; i++)
 		for (j = 0; j < its->path_count; j++)
-			if (path_has_same(&leg->paths[i], leg, &its->paths[j], its, "target_name") &&
-			    path_has_same(&leg->paths[i], leg, &its->paths[j], its, "lun"))
+			if (path_leads_there(&leg->paths[i], leg, &its->paths[j], its))
 				return true;
 	return false;
 }
@@ -104,9 +109,11 @@ void designator_keep(struct volume *volume, struct fault *fault)
 	for (i = 0; i < volume->leg_count; i++) {
 		struct leg *leg = &volume->legs[i];
 		const struct leg *its = has ? volume_find_leg(&before, leg->index) : NULL;
+		const char *saved = "";
 
-		leg_keep(volume->name, leg,
-			 its && leg_is_there(leg, its) ? settings_value(&its->settings, DESIGNATOR_SETTING) : "", fault);
+		if (its && leg_is_there(leg, its))
+			saved = settings_value(&its->settings, DESIGNATOR_SETTING);
+		leg_keep(volume->name, leg, saved, fault);
 	}
 	volume_free(&before);
 	free(file);
