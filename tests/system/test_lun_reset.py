@@ -330,8 +330,8 @@ def test_not_in_another_portal_group(server, make_volume, links, goes, hooks, ex
     resets = []
     paths = Paths(server, make_volume, links, on_tmf=noted_in(resets), **hooks)
     volume = paths.volume
-    session, drained = volume.path_sysfs(0, 0) / "session", volume.leg_sysfs(0) / "lun_reset"
     with Direct(volume.enable()) as disk:
+        session, drained = volume.path_sysfs(0, 0) / "session", volume.leg_sysfs(0) / "lun_reset"
         send_without_it(paths, disk)
         if goes:
             write(volume.path / "enable", 0)
