@@ -60,7 +60,7 @@ def test_comes_back_as_it_was(tool, make_lio, links, conf):
         each["volumes"][0].pop("device")
     # configfs takes none while the volume is up.
     assert [each["volumes"][0]["legs"][0].pop("designator") for each in (shown, again)] == [
-        "", designator]
+        None, designator]
     assert again == shown
     assert tool("apply", "db") == ""
 
