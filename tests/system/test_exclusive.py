@@ -252,7 +252,7 @@ def test_logs_in_after(make_lio, make_volume, stock, link, tmp_path, kernel_log)
 
 
 class Rival(threading.Thread):
-    """Takes each new disk 50 ms after its uevent, as a udev rule that assembles arrays does."""
+    """Takes each new disk 200 ms after its uevent, as a udev rule that assembles arrays does."""
 
     def __init__(self, seen):
         super().__init__(daemon=True)
@@ -265,7 +265,7 @@ class Rival(threading.Thread):
                 name = event.get("DEVNAME", "")
                 if (event.get("ACTION") == "add" and event.get("DEVTYPE") == "disk"
                         and name.startswith("sd") and name not in self.errors):
-                    time.sleep(max(0, event.at + 0.05 - time.monotonic()))
+                    time.sleep(max(0, event.at + 0.2 - time.monotonic()))
                     self.errors[name] = self.take(name)
 
     def take(self, name):
