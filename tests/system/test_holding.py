@@ -4,7 +4,6 @@
 The fence is in test_paths.py, a revalidation in test_attention.py, the pace in test_slow_links.py.
 """
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,7 +13,7 @@ from lab.disk import Direct, noise, same
 from lab.shell import on_failure, read, udev_settle, wait_for
 from scripted.checks import LUN_RESET
 from scripted.ghost import REJECTED
-from scripted.scenario import Scenario, silence
+from scripted.scenario import Held, Scenario, silence
 from scripted.scsi import READ_16, WRITE_16
 
 BLOCK = 4096
@@ -29,20 +28,9 @@ def holding(volume):
 
 def test_the_window_is_closed(make_scripted, server):
     """The target has as many commands as it takes: the others wait until it has answered some."""
-    held, answers = [], asyncio.Event()
-
-    async def on_command(run, _conn, task):
-        if task.opcode != READ_16 or not run.armed:
-            return False
-        held.append(task)
-        await answers.wait()
-        return False
-
-    async def answer():
-        answers.set()
-
+    held = Held(READ_16)
     volume, _ = make_scripted(Scenario("holds reads", settings={"depth": WINDOW},
-                                       hooks={"on_command": on_command}))
+                                       hooks={"on_command": held.on_command}))
     device = volume.enable()
     udev_settle()
     with (Direct(device) as disk, ThreadPoolExecutor(2 * WINDOW) as pool,
@@ -51,9 +39,9 @@ def test_the_window_is_closed(make_scripted, server):
         server.arm()
         reads = [pool.submit(disk.read, at * BLOCK, BLOCK) for at in range(2 * WINDOW)]
         wait_for("a reason to wait", lambda: holding(volume) == "window", LIMIT_S)
-        wait_for("the others", lambda: len(held) == WINDOW, LIMIT_S)
+        wait_for("the others", lambda: len(held.tasks) == WINDOW, LIMIT_S)
         assert holding(volume) == "window"
-        server.call(answer())
+        server.call(held.release())
         assert {each.result(LIMIT_S) for each in reads} == {bytes(BLOCK)}
         wait_for("no reason to wait", lambda: holding(volume) == "none", LIMIT_S)
         disk.write(MIB, noise(BLOCK, 1))

@@ -18,7 +18,7 @@ from lab import fio, lio, network, tgt
 from lab.disk import Direct, noise, same
 from lab.ghost import Write
 from lab.shell import LabError, read, run, wait_for
-from scripted.scenario import Scenario
+from scripted.scenario import Held, Scenario
 from scripted.scsi import WRITE_16
 from scripted.steps import on_write
 
@@ -190,20 +190,9 @@ def test_few_writes_at_a_time(make_scripted, server, link):
 
     The target has asked for no data yet: a write whose data have all been sent does not count.
     """
-    held, answers = [], asyncio.Event()
-
-    async def on_command(run, _conn, task):
-        if task.opcode != WRITE_16 or not run.armed:
-            return False
-        held.append(task)
-        await answers.wait()
-        return False
-
-    async def answer():
-        answers.set()
-
+    held = Held(WRITE_16)
     volume, _ = make_scripted(Scenario("holds writes", settings={"depth": 4 * PACED_WRITES},
-                                       hooks={"on_command": on_command}),
+                                       hooks={"on_command": held.on_command}),
                               path={"immediate_data": "No", "initial_r2t": "Yes"})
     data = [noise(4 * KIB, at) for at in range(PACED_WRITES)]
     # From the login on: a connection that has been fast takes a while to know that it is slow.
@@ -213,10 +202,10 @@ def test_few_writes_at_a_time(make_scripted, server, link):
         server.arm()
         writes = [Write(disk, at * 4 * KIB, data[at]) for at in range(PACED_WRITES)]
         wait_for("a reason to wait", lambda: read(holding) == "pace", 60)
-        wait_for("the first writes", lambda: len(held) >= 2, 60)
-        assert read(holding) == "pace" and len(held) < PACED_WRITES
+        wait_for("the first writes", lambda: len(held.tasks) >= 2, 60)
+        assert read(holding) == "pace" and len(held.tasks) < PACED_WRITES
         change()
-        server.call(answer())
+        server.call(held.release())
         for each in writes:
             each.finish()
         wait_for("no reason to wait", lambda: read(holding) == "none")

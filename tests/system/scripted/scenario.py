@@ -52,6 +52,22 @@ def elsewhere(reason=""):
     return Expect("elsewhere", reason)
 
 
+class Held:
+    """on_command: commands of this opcode wait, once armed, until release() is called in the target."""
+
+    def __init__(self, opcode):
+        self.opcode, self.tasks, self.released = opcode, [], asyncio.Event()
+
+    async def on_command(self, run, _conn, task):
+        if task.opcode == self.opcode and run.armed:
+            self.tasks.append(task)
+            await self.released.wait()
+        return False
+
+    async def release(self):
+        self.released.set()
+
+
 @dataclasses.dataclass(frozen=True)
 class Scenario:
     """One row of a table.
