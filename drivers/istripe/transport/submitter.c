@@ -74,7 +74,10 @@ static bool submitter_defers(struct istripe_conn *conn, struct istripe_submitter
 	return defers;
 }
 
-/* If anything has been sent since the timer was started, so was all that waited then. */
+/*
+ * If anything has been sent since the timer was started, so was all that waited then. In hard
+ * interrupts with PREEMPT_RT, too: a softirq would wait there for the submitter that computes.
+ */
 static enum hrtimer_restart submitter_timer_fires(struct hrtimer *timer)
 {
 	struct istripe_submitter *submitter = container_of(timer, struct istripe_submitter, timer);
@@ -101,7 +104,7 @@ static void submitter_defer(struct istripe_submitter *submitter)
 	if (xchg(&submitter->timed, true))
 		return;
 	submitter->timed_sent = READ_ONCE(submitter->conn->commands_sent);
-	hrtimer_start(&submitter->timer, DEFERRED_TIME, HRTIMER_MODE_REL_PINNED);
+	hrtimer_start(&submitter->timer, DEFERRED_TIME, HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task,
@@ -156,7 +159,7 @@ int istripe_submitters_alloc(struct istripe_conn *conn)
 		submitter->cpu = cpu;
 		kthread_init_work(&submitter->work, submitter_sender_work);
 		istripe_compat_hrtimer_setup(&submitter->timer, submitter_timer_fires,
-					     HRTIMER_MODE_REL_PINNED);
+					     HRTIMER_MODE_REL_PINNED_HARD);
 	}
 	return 0;
 }
