@@ -225,9 +225,10 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 	bool chosen = READ_ONCE(leg_task->nexus->lanes);
 	struct istripe_reason words;
 
-	if ((leg_task->handovers < leg->nexus_count || istripe_unserved_may_hand_over(leg_task)) &&
+	if ((leg_task->given_up_sessions < leg->nexus_count ||
+	     istripe_unserved_may_give_up_session(leg_task)) &&
 	    (!chosen || leg_has_unchosen(leg))) {
-		leg_task->handovers = min(leg_task->handovers + 1, U8_MAX);
+		leg_task->given_up_sessions = min(leg_task->given_up_sessions + 1, U8_MAX);
 		io_task_begin_anew(leg_task);
 		if (chosen)
 			istripe_task_session_fault(&leg_task->task, why);

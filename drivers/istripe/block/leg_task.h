@@ -54,7 +54,7 @@ struct istripe_leg_task {
 	u8 losses;		/* with a session */
 	u8 rejections;		/* by the target: of a PDU of it */
 	u8 not_served;		/* refusals by ports that take no I/O */
-	u8 handovers;		/* sessions that were given up because of it */
+	u8 given_up_sessions;	/* because of it */
 	u8 retries;		/* that failures caused which may pass */
 	u8 attentions;		/* retries that unit attentions caused */
 	u8 timeouts;		/* since it was last sent */

@@ -8,7 +8,7 @@
 #include "block/volume.h"
 
 /* Between two sessions that are given up because the paths with I/O serve none. */
-#define HANDOVER_MS	10000
+#define GIVE_UP_MS	10000
 
 /* A path has just failed to serve it. Returns since when none has, without times of outages. */
 static unsigned long unserved_resume(struct istripe_leg_task *leg_task)
@@ -30,7 +30,7 @@ bool istripe_unserved_may_wait(struct istripe_leg_task *leg_task)
 	       (recovery_ms < 0 || time_before(jiffies, since + msecs_to_jiffies(recovery_ms)));
 }
 
-bool istripe_unserved_may_hand_over(struct istripe_leg_task *leg_task)
+bool istripe_unserved_may_give_up_session(struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_unserved *unserved = &leg->unserved;
@@ -39,9 +39,9 @@ bool istripe_unserved_may_hand_over(struct istripe_leg_task *leg_task)
 	if (!leg_task->unserved)
 		return false;
 	spin_lock_bh(&leg->lock);
-	may = time_after_eq(jiffies, unserved->handed_over_at + msecs_to_jiffies(HANDOVER_MS));
+	may = time_after_eq(jiffies, unserved->gave_up_at + msecs_to_jiffies(GIVE_UP_MS));
 	if (may)
-		unserved->handed_over_at = jiffies;
+		unserved->gave_up_at = jiffies;
 	spin_unlock_bh(&leg->lock);
 	return may;
 }
@@ -70,7 +70,7 @@ bool istripe_unserved_begin(struct istripe_leg_task *leg_task, const struct istr
 		WRITE_ONCE(unserved->tasks, unserved->tasks + 1);
 		if (first) {
 			WRITE_ONCE(unserved->since, jiffies);
-			unserved->handed_over_at = jiffies;
+			unserved->gave_up_at = jiffies;
 		}
 	}
 	spin_unlock_bh(&leg->lock);

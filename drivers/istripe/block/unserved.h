@@ -15,7 +15,7 @@ struct istripe_leg_task;
 struct istripe_unserved {		/* under leg->lock */
 	u32 tasks;			/* have waited, and have not ended */
 	unsigned long since;		/* jiffies: there have been some */
-	unsigned long handed_over_at;	/* jiffies: a session was given up for one of them */
+	unsigned long gave_up_at;	/* jiffies: a session was given up for one of them */
 	struct istripe_reason why;	/* of the last one that was to wait */
 };
 
@@ -26,7 +26,7 @@ bool istripe_unserved_may_wait(struct istripe_leg_task *leg_task);
  * May one more session be given up for this task, so that a path which gets no I/O gets some? Once
  * in a while, as that path may have failed the last time, and serve now. Any context.
  */
-bool istripe_unserved_may_hand_over(struct istripe_leg_task *leg_task);
+bool istripe_unserved_may_give_up_session(struct istripe_leg_task *leg_task);
 
 /* For istripe_leg_task_stop_clocks(): an outage has its own time (P63). Under leg->lock. */
 void istripe_unserved_stop(struct istripe_leg_task *leg_task);
