@@ -117,7 +117,7 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_rea
  * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
  * reported the change. Another LUN ends the session: the next login decides about the nexus.
  */
-static void nexus_revalidate(struct istripe_nexus *nexus, bool access_only)
+static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 {
 	struct istripe_session *session = nexus->owned;
 	struct istripe_reason why = {};
@@ -170,7 +170,7 @@ void istripe_nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 	u64 now = get_jiffies_64();
 
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events)) {
-		nexus_revalidate(nexus, false);
+		nexus_revalidate_now(nexus, false);
 		return;
 	}
 	if (!attention && !test_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events))
@@ -183,5 +183,5 @@ void istripe_nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 	/* I/O does not wait for the access state only. */
 	if (attention)
 		nexus_count_revalidation(nexus);
-	nexus_revalidate(nexus, !attention);
+	nexus_revalidate_now(nexus, !attention);
 }

@@ -21,7 +21,7 @@
 #define BUSY_MS			120000	/* longer than another login takes, see lun.h */
 
 /* Exponential, with a quarter of jitter, so that many hosts do not come back at the same time. */
-static u32 backoff_ms(u32 failures, u32 max_ms)
+static u32 backoff_jittered_ms(u32 failures, u32 max_ms)
 {
 	u32 ms = min(BACKOFF_FIRST_MS << min(failures, 13u), max_ms);
 
@@ -40,7 +40,7 @@ u32 istripe_backoff_ms(const struct istripe_nexus *nexus)
 		max_ms = min_t(u32, max_ms, URGENT_MAX_MS);
 	else if (nexus->backoff.refusals)
 		max_ms = max_t(u32, max_ms, REFUSED_MAX_MS);
-	return backoff_ms(nexus->backoff.refusals ?: nexus->backoff.failures, max_ms);
+	return backoff_jittered_ms(nexus->backoff.refusals ?: nexus->backoff.failures, max_ms);
 }
 
 static u32 backoff_asked_ms(const struct istripe_session *session)

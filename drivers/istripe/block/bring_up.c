@@ -71,7 +71,7 @@ static bool nexus_says_more(const struct istripe_nexus *nexus, const struct istr
 }
 
 /* Nexuses whose target was only unreachable go on trying. */
-static int leg_check(struct istripe_leg *leg, struct istripe_reason *why)
+static int leg_judge_first_results(struct istripe_leg *leg, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus, *failed = NULL;
 	u32 live = 0;
@@ -147,7 +147,7 @@ int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
 		break;
 	}
 	if (!ret)
-		ret = leg_check(leg, why);
+		ret = leg_judge_first_results(leg, why);
 	if (!ret)
 		ret = leg_wait_usable(leg, why);
 	mutex_lock(&leg->identify_lock);

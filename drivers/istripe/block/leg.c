@@ -547,7 +547,7 @@ void istripe_leg_submit(struct istripe_leg_task *leg_task, enum istripe_submit w
 		istripe_leg_send(leg_task, when);
 }
 
-static void leg_resend(struct istripe_nexus *nexus, struct list_head *list)
+static void nexus_resend(struct istripe_nexus *nexus, struct list_head *list)
 {
 	if (istripe_leg_serving(nexus->leg))
 		istripe_ghosts_resend(nexus, list);
@@ -561,7 +561,7 @@ void istripe_leg_nexus_released(struct istripe_nexus *nexus, bool released)
 	spin_lock_bh(&leg->lock);
 	nexus->pages_held = false;
 	nexus->pages_astray = !released;
-	leg_resend(nexus, &list);
+	nexus_resend(nexus, &list);
 	leg_arm_fence(leg);
 	spin_unlock_bh(&leg->lock);
 	leg_redrive_lost(leg, &list);
@@ -583,7 +583,7 @@ void istripe_leg_resend(struct istripe_leg *leg)
 
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		leg_resend(nexus, &list);
+		nexus_resend(nexus, &list);
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);

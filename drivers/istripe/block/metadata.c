@@ -337,8 +337,8 @@ static int metadata_check_block(const struct istripe_volume *volume, struct istr
 				   bytes, volume->block_bytes);
 }
 
-static int metadata_check(struct istripe_volume *volume, bool chunk_given,
-			  const struct istripe_share *share, struct istripe_reason *why)
+static int metadata_check_array(struct istripe_volume *volume, bool chunk_given,
+				const struct istripe_share *share, struct istripe_reason *why)
 {
 	const struct istripe_md *legs = volume->metadata.legs;
 	u32 bad_leg;
@@ -387,7 +387,7 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	else
 		ret = metadata_create(&walk, share, create == ISTRIPE_METADATA_FORCE);
 	if (!ret)
-		ret = metadata_check(volume, chunk_given, share, why);
+		ret = metadata_check_array(volume, chunk_given, share, why);
 	/* Superblocks that have just been written are read back, too. */
 	if (!ret)
 		ret = metadata_know(&walk);

@@ -206,7 +206,7 @@ static void overlays_work(struct work_struct *work)
 }
 
 /* Nobody queues the work any more. Returns whether copies may be written. */
-static bool overlays_stop(struct istripe_leg *leg)
+static bool overlays_stop_queueing(struct istripe_leg *leg)
 {
 	bool may;
 
@@ -243,7 +243,7 @@ static int overlays_write_last(struct istripe_leg *leg)
 
 static void leg_stop_overlays(struct istripe_leg *leg)
 {
-	bool may = overlays_stop(leg);
+	bool may = overlays_stop_queueing(leg);
 	u32 bytes = READ_ONCE(leg->overlays.bytes);
 
 	if (!bytes || (may && !overlays_write_last(leg)))

@@ -141,7 +141,8 @@ static bool nexus_refusal_is_final(const struct istripe_nexus *nexus,
 }
 
 /* The worker waits for the end of the section before it closes the session. */
-static int nexus_ask(struct istripe_nexus *nexus, const struct reservation *what, reserve_fn ask)
+static int nexus_over_session(struct istripe_nexus *nexus, const struct reservation *what,
+			      reserve_fn ask)
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
@@ -178,7 +179,7 @@ static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *
 	u32 tries = 0;
 	int ret;
 
-	while (reserve_again(ret = nexus_ask(nexus, what, nexus_reserve_once)) &&
+	while (reserve_again(ret = nexus_over_session(nexus, what, nexus_reserve_once)) &&
 	       tries++ < ISTRIPE_REVALIDATIONS_MAX)
 		if (ret == -EINPROGRESS)
 			istripe_nexus_revalidate(nexus);
@@ -229,7 +230,7 @@ static void nexus_take_back(struct istripe_nexus *nexus, const struct reservatio
 }
 
 /* A key, or a reservation, that the leg had before the call stays. */
-static void leg_take_back(struct istripe_leg *leg, const struct reservation *what, bool done)
+static void leg_undo_reserve(struct istripe_leg *leg, const struct reservation *what, bool done)
 {
 	bool anyway = what->action == ISTRIPE_RESERVE_REGISTER_ANYWAY;
 	u64 action_key = anyway ? leg->pr_key.former_key : what->undo_action_key;
@@ -378,7 +379,7 @@ static bool leg_has_done(struct istripe_leg *leg, const struct reservation *what
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (istripe_nexus_usable(nexus) && nexus_ask(nexus, what, nexus_has_done) > 0)
+		if (istripe_nexus_usable(nexus) && nexus_over_session(nexus, what, nexus_has_done) > 0)
 			return true;
 	return false;
 }
@@ -429,9 +430,9 @@ static int volume_reserve(struct istripe_volume *volume, const struct reservatio
 		ret = leg_reserve(volume->legs[i], what, &done, &before);
 	if (!ret)
 		return before < volume->leg_count ? 0 : SAM_STAT_RESERVATION_CONFLICT;
-	leg_take_back(volume->legs[--i], what, done);
+	leg_undo_reserve(volume->legs[--i], what, done);
 	while (i--)
-		leg_take_back(volume->legs[i], what, true);
+		leg_undo_reserve(volume->legs[i], what, true);
 	return ret;
 }
 
@@ -572,7 +573,7 @@ static int leg_reads_holder(struct istripe_leg *leg)
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (!istripe_nexus_usable(nexus))
 			continue;
-		ret = nexus_ask(nexus, &what, nexus_reads_holder);
+		ret = nexus_over_session(nexus, &what, nexus_reads_holder);
 		if (ret >= 0)
 			break;
 	}

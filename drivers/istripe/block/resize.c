@@ -107,7 +107,7 @@ static bool leg_commit(struct istripe_leg *leg, u64 sectors)
 	return ok;
 }
 
-static void leg_take_back(struct istripe_leg *leg)
+static void leg_undo_commit(struct istripe_leg *leg)
 {
 	mutex_lock(&leg->identify_lock);
 	leg->lun.capacity.blocks = leg->former_blocks;
@@ -118,7 +118,7 @@ static void leg_take_back(struct istripe_leg *leg)
 static void volume_take_back(struct istripe_volume *volume, u32 legs)
 {
 	while (legs)
-		leg_take_back(volume->legs[--legs]);
+		leg_undo_commit(volume->legs[--legs]);
 }
 
 /* All legs or none: a disk that does not grow must not need more of its legs than before. */
@@ -401,7 +401,7 @@ static bool nexus_is_asked(const struct istripe_nexus *nexus)
 }
 
 /* A nexus that is not wanted is not asked. The section keeps the others. */
-static int leg_wait(struct istripe_leg *leg)
+static int leg_wait_asked(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
@@ -429,7 +429,7 @@ static int volume_wait(const struct istripe_volume *volume)
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
-		error = leg_wait(volume->legs[i]);
+		error = leg_wait_asked(volume->legs[i]);
 		ret = ret ?: error;
 	}
 	return ret;

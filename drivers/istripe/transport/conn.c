@@ -37,7 +37,7 @@ void istripe_conn_await_release(struct istripe_conn *conn)
 }
 
 /* Socket locked. Returns 1 when io_work has to receive more, or to send data that R2Ts ask for. */
-static int conn_receive(struct istripe_conn *conn)
+static int conn_receive_unless_ended(struct istripe_conn *conn)
 {
 	int ret;
 
@@ -79,7 +79,7 @@ static void conn_receive_gathered(struct tasklet_struct *tasklet)
 	if (owned)
 		set_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags);
 	else
-		ret = conn_receive(conn);
+		ret = conn_receive_unless_ended(conn);
 	bh_unlock_sock(sk);
 	/* The worker would own the socket, and TCP hand it packet by packet what comes then. */
 	if (!owned && test_and_clear_bit(ISTRIPE_CONN_RX_PENDING, &conn->flags)) {
@@ -103,7 +103,7 @@ static void conn_data_ready(struct sock *sk)
 	conn = sk->sk_user_data;
 	if (conn && conn_expects_more(conn) && !sock_owned_by_user_nocheck(sk))
 		tasklet_schedule(&conn->receive_tasklet);
-	else if (conn && conn_receive(conn) > 0)
+	else if (conn && conn_receive_unless_ended(conn) > 0)
 		istripe_conn_kick(conn);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -188,7 +188,7 @@ static int conn_io_receive(struct istripe_conn *conn)
 		return 0;
 	lock_sock(sk);
 	before = tcp_sk(sk)->copied_seq;
-	ret = conn_receive(conn);
+	ret = conn_receive_unless_ended(conn);
 	/* RX_PENDING does not tell: the tasklet takes it, too. */
 	more = !skb_queue_empty(&sk->sk_receive_queue) && tcp_sk(sk)->copied_seq != before;
 	release_sock(sk);
