@@ -104,12 +104,12 @@ void istripe_attention_ask(struct istripe_nexus *nexus, const char *what)
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 }
 
-void istripe_attention_reported(struct istripe_nexus *nexus, struct istripe_session *session,
-				const struct scsi_sense_hdr *sense)
+void istripe_attention_async_sense(struct istripe_nexus *nexus, struct istripe_session *session,
+				   const struct scsi_sense_hdr *sense)
 {
 	bool changed = attention_verdict(sense) == ISTRIPE_SCSI_CHANGED;
 
-	/* As in istripe_attention_told(). */
+	/* As in istripe_attention_own_sense(). */
 	if (rcu_access_pointer(nexus->session) || !istripe_sense_preempted(sense))
 		attention_note_sense(nexus, sense);
 	/* Unlike answers, a target may send these for ever. */
@@ -118,8 +118,8 @@ void istripe_attention_reported(struct istripe_nexus *nexus, struct istripe_sess
 	istripe_attention_ask(nexus, changed ? istripe_sense_change_name(sense) : "a SCSI event");
 }
 
-void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session *session,
-			    bool known)
+void istripe_attention_own_sense(struct istripe_nexus *nexus, struct istripe_session *session,
+				 bool known)
 {
 	const struct istripe_task *task = &session->internal.task;
 	const struct scsi_sense_hdr *sense = &task->sense;

@@ -22,8 +22,8 @@ void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_ta
  * changed, I/O over the nexus waits for a revalidation, unless everything is being asked already.
  * @session is that of the nexus. Thread; ask_lock, or the worker before the session is published.
  */
-void istripe_attention_told(struct istripe_nexus *nexus, struct istripe_session *session,
-			    bool known);
+void istripe_attention_own_sense(struct istripe_nexus *nexus, struct istripe_session *session,
+				 bool known);
 
 /* The LUN of a live nexus reports a change, @what: revalidates it. Any context. */
 void istripe_attention_ask(struct istripe_nexus *nexus, const char *what);
@@ -33,7 +33,7 @@ void istripe_attention_ask(struct istripe_nexus *nexus, const char *what);
  * I/O waits for that after a change, unless the port takes none or such messages do not end.
  * Receive side.
  */
-void istripe_attention_reported(struct istripe_nexus *nexus, struct istripe_session *session,
-				const struct scsi_sense_hdr *sense);
+void istripe_attention_async_sense(struct istripe_nexus *nexus, struct istripe_session *session,
+				   const struct scsi_sense_hdr *sense);
 
 #endif

@@ -117,7 +117,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_co
 			return -ENOLINK;
 		/* A unit attention is reported once. */
 		if (task->status == SAM_STAT_CHECK_CONDITION)
-			session->ops->told(session, command->known == ISTRIPE_LUN_KNOWN);
+			session->ops->own_sense(session, command->known == ISTRIPE_LUN_KNOWN);
 		session->internal.changed |= verdict == ISTRIPE_SCSI_CHANGED;
 		if (istripe_sense_flush_is_lost(command->cdb[0], &task->sense))
 			return -EIO;

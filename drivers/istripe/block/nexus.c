@@ -68,12 +68,12 @@ static void nexus_session_logout_requested(struct istripe_session *session, cons
 	istripe_nexus_event(nexus, ISTRIPE_NEXUS_LOGOUT);
 }
 
-static void nexus_session_attention(struct istripe_session *session,
-				    const struct scsi_sense_hdr *sense)
+static void nexus_session_async_sense(struct istripe_session *session,
+				      const struct scsi_sense_hdr *sense)
 {
 	struct istripe_nexus *nexus = session->owner;
 
-	nexus->ops->reported(nexus, session, sense);
+	nexus->ops->async_sense(nexus, session, sense);
 }
 
 static void nexus_session_changed(struct istripe_session *session)
@@ -81,19 +81,19 @@ static void nexus_session_changed(struct istripe_session *session)
 	nexus_changed(session->owner);
 }
 
-static void nexus_session_told(struct istripe_session *session, bool known)
+static void nexus_session_own_sense(struct istripe_session *session, bool known)
 {
 	struct istripe_nexus *nexus = session->owner;
 
-	nexus->ops->told(nexus, session, known);
+	nexus->ops->own_sense(nexus, session, known);
 }
 
 static const struct istripe_session_ops nexus_session_ops = {
 	.fault = nexus_session_fault,
 	.logout_requested = nexus_session_logout_requested,
-	.attention = nexus_session_attention,
+	.async_sense = nexus_session_async_sense,
 	.rejected = istripe_eh_reject,
-	.told = nexus_session_told,
+	.own_sense = nexus_session_own_sense,
 	.changed = nexus_session_changed,
 };
 

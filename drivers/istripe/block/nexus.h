@@ -82,11 +82,11 @@ struct istripe_nexus_ops {
 	int (*check)(struct istripe_nexus *nexus, struct istripe_reason *why);
 	/* Session published: may the nexus go live? */
 	bool (*admit)(const struct istripe_nexus *nexus);
-	/* As @told of istripe_session_ops. */
-	void (*told)(struct istripe_nexus *nexus, struct istripe_session *session, bool known);
-	/* As @attention of istripe_session_ops. */
-	void (*reported)(struct istripe_nexus *nexus, struct istripe_session *session,
-			 const struct scsi_sense_hdr *sense);
+	/* As @own_sense of istripe_session_ops. */
+	void (*own_sense)(struct istripe_nexus *nexus, struct istripe_session *session, bool known);
+	/* As @async_sense of istripe_session_ops. */
+	void (*async_sense)(struct istripe_nexus *nexus, struct istripe_session *session,
+			    const struct scsi_sense_hdr *sense);
 	void (*live)(struct istripe_nexus *nexus);	/* live, or not retiring any more */
 	void (*lost)(struct istripe_nexus *nexus);	/* its session is about to be withdrawn */
 	void (*closed)(struct istripe_nexus *nexus);	/* no session any more, or never one */

@@ -133,7 +133,7 @@ static int trial_verdict(struct istripe_nexus *nexus, enum istripe_scsi_verdict 
 	const struct istripe_task *task = &nexus->owned->internal.task;
 
 	if (task->status == SAM_STAT_CHECK_CONDITION) {
-		istripe_attention_told(nexus, nexus->owned, true);
+		istripe_attention_own_sense(nexus, nexus->owned, true);
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	}
 	/* A change: another login identifies the LUN before its superblock is compared. */

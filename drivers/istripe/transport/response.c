@@ -128,7 +128,7 @@ static int response_nop_in(struct istripe_conn *conn)
 }
 
 /* Some targets (SCST) use this instead of a unit attention. One without sense data may be ours. */
-static void response_attention(struct istripe_conn *conn)
+static void response_async_sense(struct istripe_conn *conn)
 {
 	const struct istripe_receive *rx = &conn->rx;
 	struct istripe_session *session = conn->session;
@@ -138,10 +138,10 @@ static void response_attention(struct istripe_conn *conn)
 
 	if (!istripe_pdu_sense(rx->control, rx->control_used_bytes, &sense, &bytes) && bytes)
 		scsi_normalize_sense(sense, bytes, &header);
-	if (session->ops->attention &&
+	if (session->ops->async_sense &&
 	    (istripe_vpd_lun_may_be(&rx->pdu.lun, session->path->lun) ||
 	     !scsi_sense_valid(&header) || istripe_sense_of_target(&header)))
-		session->ops->attention(session, &header);
+		session->ops->async_sense(session, &header);
 }
 
 static int response_async(struct istripe_conn *conn)
@@ -152,7 +152,7 @@ static int response_async(struct istripe_conn *conn)
 
 	switch (async->event) {
 	case ISCSI_ASYNC_MSG_SCSI_EVENT:
-		response_attention(conn);
+		response_async_sense(conn);
 		return 0;
 	case ISCSI_ASYNC_MSG_REQUEST_LOGOUT:
 	case ISCSI_ASYNC_MSG_PARAM_NEGOTIATION:

@@ -51,24 +51,24 @@ struct net;
  * @fault:	the first fault of the session, which nothing follows until the owner closes
  *		it. Called once, from any context; must not sleep or call into the session.
  * @logout_requested: the target wants the session to end soon (async event 1 or 4)
- * @attention:	the target reports a change of the LUN, or of all, by itself (async event 0); the
+ * @async_sense: the target reports a change of the LUN, or of all, by itself (async event 0); the
  *		sense data may be none, with response_code 0. Called by the receive side
  * @rejected:	the target rejects the command of the owner's @itt, which may live on there: true if
  *		the owner aborts it, false if the session is to end. Called by the receive side
- * @told:	a command of the owner was answered with sense data, internal.task.sense; @known:
+ * @own_sense:	a command of the owner was answered with sense data, internal.task.sense; @known:
  *		of ISTRIPE_LUN_KNOWN, see istripe_lun_ask(). Called on the owner's thread
  * @changed:	the session's state, or that of one of its connections, is another one. Called
  *		within a call of the owner, on its thread
  *
- * All but @fault may be NULL: @rejected and @told of an owner without commands, who gets no such
- * calls, and the others of one that does not want to know.
+ * All but @fault may be NULL: @rejected and @own_sense of an owner without commands, who gets no
+ * such calls, and the others of one that does not want to know.
  */
 struct istripe_session_ops {
 	void (*fault)(struct istripe_session *session, int error, const char *why);
 	void (*logout_requested)(struct istripe_session *session, const char *why);
-	void (*attention)(struct istripe_session *session, const struct scsi_sense_hdr *sense);
+	void (*async_sense)(struct istripe_session *session, const struct scsi_sense_hdr *sense);
 	bool (*rejected)(struct istripe_session *session, u32 itt);
-	void (*told)(struct istripe_session *session, bool known);
+	void (*own_sense)(struct istripe_session *session, bool known);
 	void (*changed)(struct istripe_session *session);
 };
 
