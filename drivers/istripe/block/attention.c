@@ -26,13 +26,13 @@ static void attention_say_deferred(const struct istripe_leg *leg,
 			   sense->ascq);
 }
 
-/* THIN PROVISIONING SOFT THRESHOLD REACHED, and FAILURE PREDICTION THRESHOLD EXCEEDED */
 static void attention_say_warning(const struct istripe_leg *leg, const struct scsi_sense_hdr *sense)
 {
-	if (sense->asc == 0x38 && sense->ascq == 0x07)
+	if (sense->asc == ISTRIPE_ASC_THIN_PROVISIONING &&
+	    sense->ascq == ISTRIPE_ASCQ_SOFT_THRESHOLD_REACHED)
 		pr_warn_ratelimited("%s/%u: the thin LUN has reached its soft threshold: give its pool space before writes fail\n",
 				    leg->volume->name, leg->index);
-	else if (sense->asc == 0x5d)
+	else if (sense->asc == ISTRIPE_ASC_FAILURE_PREDICTED)
 		pr_warn_ratelimited("%s/%u: the target predicts a failure, sense %x/5d/%02x: see the log of the array\n",
 				    leg->volume->name, leg->index, sense->sense_key, sense->ascq);
 }
@@ -60,7 +60,7 @@ static void attention_note_lost(struct istripe_leg *leg)
 /* Of an answer, or told asynchronously. */
 static void attention_note_sense(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
 {
-	if (sense->sense_key == UNIT_ATTENTION && sense->asc == 0x29)
+	if (istripe_sense_was_reset(sense))
 		attention_note_reset(nexus);
 	if (istripe_sense_preempted(sense))
 		istripe_pr_key_preempted(nexus);

@@ -575,7 +575,8 @@ static bool io_discard_is_long(const struct istripe_leg_task *leg_task)
 	struct istripe_range range;
 
 	istripe_leg_task_range(leg_task, &range);
-	return (asc == 0x24 || asc == 0x26) &&
+	return (asc == ISTRIPE_ASC_INVALID_FIELD_IN_CDB ||
+		asc == ISTRIPE_ASC_INVALID_FIELD_IN_LIST) &&
 	       istripe_limits_discard_is_long(leg_task->leg, istripe_range_blocks(&range));
 }
 
@@ -590,7 +591,8 @@ static void io_withdraw(struct istripe_leg_task *leg_task)
 
 	if (req_op(rq) == REQ_OP_DISCARD && io_discard_is_long(leg_task))
 		return;
-	if (asc != 0x20 && asc != 0x22 && asc != 0x24)
+	if (asc != ISTRIPE_ASC_INVALID_OPCODE && asc != ISTRIPE_ASC_ILLEGAL_FUNCTION &&
+	    asc != ISTRIPE_ASC_INVALID_FIELD_IN_CDB)
 		return;
 	if (req_op(rq) == REQ_OP_DISCARD)
 		istripe_compat_lower_discard(rq->q, 0);

@@ -10,6 +10,7 @@
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
 #include "scsi/pr_keys.h"
+#include "scsi/sense.h"
 
 #define ANSWERS_MS	10000		/* for all commands of one login */
 
@@ -99,7 +100,8 @@ static bool joining_is_unknown(const struct joining *joining, bool write)
 	const struct scsi_sense_hdr *sense = &joining->session->internal.task.sense;
 
 	return sense->sense_key == ILLEGAL_REQUEST &&
-	       (sense->asc == 0x20 || (sense->asc == 0x24 && (!write || !joining->key)));
+	       (sense->asc == ISTRIPE_ASC_INVALID_OPCODE ||
+		(sense->asc == ISTRIPE_ASC_INVALID_FIELD_IN_CDB && (!write || !joining->key)));
 }
 
 static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, bool write)

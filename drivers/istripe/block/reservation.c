@@ -17,6 +17,7 @@
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
 #include "scsi/pr_keys.h"
+#include "scsi/sense.h"
 
 #define TIMEOUT_MS	30000		/* for one command */
 
@@ -75,10 +76,10 @@ static int reserve_refusal(const struct scsi_sense_hdr *sense)
 	if (sense->sense_key != ILLEGAL_REQUEST)
 		return -EIO;
 	switch (sense->asc) {
-	case 0x20:
+	case ISTRIPE_ASC_INVALID_OPCODE:
 		return -EOPNOTSUPP;
-	case 0x24:
-	case 0x26:
+	case ISTRIPE_ASC_INVALID_FIELD_IN_CDB:
+	case ISTRIPE_ASC_INVALID_FIELD_IN_LIST:
 		return -EINVAL;
 	default:
 		return -EIO;

@@ -68,9 +68,9 @@ static bool sense_is(const struct scsi_sense_hdr *sense, u8 key, u8 asc)
 
 int istripe_alua_sense_state(const struct scsi_sense_hdr *sense)
 {
-	if (sense_is(sense, UNIT_ATTENTION, 0x04) && sense->ascq == 0x0a)
+	if (sense_is(sense, UNIT_ATTENTION, ISTRIPE_ASC_NOT_READY) && sense->ascq == 0x0a)
 		return SCSI_ACCESS_STATE_TRANSITIONING;
-	if (!sense_is(sense, NOT_READY, 0x04))
+	if (!sense_is(sense, NOT_READY, ISTRIPE_ASC_NOT_READY))
 		return -1;
 	switch (sense->ascq) {
 	case 0x0a:
@@ -89,14 +89,13 @@ int istripe_alua_sense_state(const struct scsi_sense_hdr *sense)
 bool istripe_alua_sense_changed(const struct scsi_sense_hdr *sense)
 {
 	/* ASYMMETRIC ACCESS STATE CHANGED, IMPLICIT ... TRANSITION FAILED. */
-	return sense_is(sense, UNIT_ATTENTION, 0x2a) &&
+	return sense_is(sense, UNIT_ATTENTION, ISTRIPE_ASC_PARAMETERS_CHANGED) &&
 	       (sense->ascq == 0x06 || sense->ascq == 0x07);
 }
 
 bool istripe_alua_sense_obscures(const struct scsi_sense_hdr *sense)
 {
-	/* POWER ON, RESET, OR BUS DEVICE RESET OCCURRED */
-	return sense_is(sense, UNIT_ATTENTION, 0x29) && sense->ascq == 0x00;
+	return sense_is(sense, UNIT_ATTENTION, ISTRIPE_ASC_RESET_OCCURRED) && sense->ascq == 0x00;
 }
 
 bool istripe_alua_usable(u8 state)

@@ -159,7 +159,8 @@ enum istripe_scsi_verdict istripe_sense_verdict(u8 status, const struct scsi_sen
 
 bool istripe_sense_write_protected(const struct scsi_sense_hdr *sense)
 {
-	return sense->sense_key == DATA_PROTECT && sense->asc == 0x27 && sense->ascq <= 0x02;
+	return sense->sense_key == DATA_PROTECT &&
+	       sense->asc == ISTRIPE_ASC_WRITE_PROTECTED && sense->ascq <= 0x02;
 }
 
 static bool opcode_flushes(u8 opcode)
@@ -201,18 +202,21 @@ bool istripe_sense_flush_may_lose(u8 opcode, const struct scsi_sense_hdr *sense)
 bool istripe_sense_stopped(const struct scsi_sense_hdr *sense)
 {
 	return sense_format_known(sense) && istripe_sense_current(sense) &&
-	       sense->sense_key == NOT_READY && sense->asc == 0x04 && sense->ascq == 0x02;
+	       sense->sense_key == NOT_READY && sense->asc == ISTRIPE_ASC_NOT_READY &&
+	       sense->ascq == 0x02;
 }
 
 bool istripe_sense_preempted(const struct scsi_sense_hdr *sense)
 {
-	return sense->sense_key == UNIT_ATTENTION && sense->asc == 0x2a &&
+	return sense->sense_key == UNIT_ATTENTION &&
+	       sense->asc == ISTRIPE_ASC_PARAMETERS_CHANGED &&
 	       (sense->ascq == 0x03 || sense->ascq == 0x05);
 }
 
 bool istripe_sense_of_target(const struct scsi_sense_hdr *sense)
 {
-	return sense->sense_key == UNIT_ATTENTION && sense->asc == 0x3f && sense->ascq == 0x0e;
+	return sense->sense_key == UNIT_ATTENTION &&
+	       sense->asc == ISTRIPE_ASC_TARGET_CHANGED && sense->ascq == 0x0e;
 }
 
 const char *istripe_sense_change_name(const struct scsi_sense_hdr *sense)

@@ -26,10 +26,37 @@ enum istripe_scsi_verdict {
 	ISTRIPE_SCSI_VERDICT_COUNT,
 };
 
+/* Additional sense codes that count outside of the table (SPC-4 annex D). */
+enum istripe_asc {
+	ISTRIPE_ASC_NOT_READY			= 0x04,
+	ISTRIPE_ASC_INVALID_OPCODE		= 0x20,
+	ISTRIPE_ASC_ILLEGAL_FUNCTION		= 0x22,
+	ISTRIPE_ASC_INVALID_FIELD_IN_CDB	= 0x24,
+	ISTRIPE_ASC_INVALID_FIELD_IN_LIST	= 0x26,
+	ISTRIPE_ASC_WRITE_PROTECTED		= 0x27,
+	ISTRIPE_ASC_RESET_OCCURRED		= 0x29,
+	ISTRIPE_ASC_PARAMETERS_CHANGED		= 0x2a,
+	ISTRIPE_ASC_THIN_PROVISIONING		= 0x38,
+	ISTRIPE_ASC_TARGET_CHANGED		= 0x3f,
+	ISTRIPE_ASC_FAILURE_PREDICTED		= 0x5d,
+};
+
+#define ISTRIPE_ASCQ_SOFT_THRESHOLD_REACHED	0x07
+
 /* Of the command that it came with: fixed or descriptor format, not deferred (SPC-5 4.5.1). */
 static inline bool istripe_sense_current(const struct scsi_sense_hdr *sense)
 {
 	return sense->response_code == 0x70 || sense->response_code == 0x72;
+}
+
+/**
+ * istripe_sense_was_reset() - does the LUN say that it was reset
+ * @sense: of any answer
+ * Return: true for POWER ON, RESET, OR BUS DEVICE RESET OCCURRED and its kinds; false.
+ */
+static inline bool istripe_sense_was_reset(const struct scsi_sense_hdr *sense)
+{
+	return sense->sense_key == UNIT_ATTENTION && sense->asc == ISTRIPE_ASC_RESET_OCCURRED;
 }
 
 /**
