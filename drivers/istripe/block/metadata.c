@@ -7,10 +7,10 @@
 #include <scsi/scsi_proto.h>
 
 #include <istripe/reason.h>
+#include "block/lun_io.h"
 #include "block/metadata.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "block/super.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
 #include "iscsi/error.h"
@@ -19,17 +19,80 @@
 
 #define TIMEOUT_MS	60000		/* for all that is done on one leg at a time */
 
+static_assert(ISTRIPE_MD_SUPER_BYTES == ISTRIPE_INTERNAL_BYTES);
 static_assert(ISTRIPE_SIGNATURE_BLOCK_BYTES == ISTRIPE_INTERNAL_BYTES);
+
+int istripe_super_read(const struct istripe_lun_io *io, struct istripe_md *md)
+{
+	u64 sectors = istripe_lun_sectors(io->lun);
+	int ret;
+
+	*md = (struct istripe_md) { .problem = ISTRIPE_MD_ABSENT };
+	if (sectors << SECTOR_SHIFT < ISTRIPE_SUPER_AT_BYTES + ISTRIPE_MD_SUPER_BYTES)
+		return 0;
+	ret = istripe_lun_io_transfer(io, ISTRIPE_SUPER_AT_BYTES, false,
+				      "read its superblock");
+	if (!ret)
+		istripe_md_decode(istripe_lun_io_page(io), ISTRIPE_MD_SUPER_BYTES, sectors, md);
+	return ret;
+}
+
+/* Without a fence since? */
+static bool super_is_unfenced(const struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool super_unfenced;
+
+	spin_lock_bh(&leg->lock);
+	super_unfenced = nexus->super_unfenced;
+	spin_unlock_bh(&leg->lock);
+	return super_unfenced;
+}
+
+static int leg_all_live(struct istripe_leg *leg, struct istripe_lun_walk *walk)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	bool super_unfenced;
+	int ret = 0;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		super_unfenced = super_is_unfenced(nexus);
+		if (!super_unfenced && (READ_ONCE(nexus->live) || !READ_ONCE(nexus->wanted)))
+			continue;
+		istripe_reason_set(walk->why,
+				   "leg %u path %u %s: superblocks are written when all paths are up",
+				   leg->index, nexus->path->index, super_unfenced ?
+				   "was lost with a superblock that may still be written" :
+				   "is down");
+		ret = -ENOTCONN;
+		break;
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	return ret;
+}
+
+int istripe_super_all_live(struct istripe_lun_walk *walk)
+{
+	const struct istripe_volume *volume = walk->volume;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_all_live(volume->legs[i], walk);
+	return ret;
+}
 
 /* While the volume starts: over nexuses that are live */
 
-static int super_learn(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_learn(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	return istripe_super_read(io, &walk->volume->metadata.legs[io->leg]);
 }
 
 /* A nexus over which the superblock cannot be read logs in again, and is checked then. */
-static int super_verify(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_verify(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	const struct istripe_md *then = &walk->volume->metadata.legs[io->leg];
 	struct istripe_md now;
@@ -48,7 +111,7 @@ static int super_verify(const struct istripe_super_io *io, struct istripe_super_
 }
 
 /* Over all nexuses, since different LUNs may have the same designator. */
-static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk *walk)
+static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 {
 	struct istripe_reason reason;
 	int ret, error = -ENOTCONN;
@@ -64,7 +127,7 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk
 			istripe_nexus_revalidate(nexus);
 			continue;
 		}
-		ret = istripe_super_over_nexus(nexus, walk, super_verify);
+		ret = istripe_lun_io_over_nexus(nexus, walk, super_verify);
 		if (walk->mismatch) {
 			reason = *walk->why;
 			return istripe_reason_fail(walk->why, ret, "over path %u: %s",
@@ -80,7 +143,7 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_super_walk
 	return good ? 0 : error;
 }
 
-static int leg_verify(struct istripe_leg *leg, struct istripe_super_walk *walk)
+static int leg_verify(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	int ret = leg_verify_nexuses(leg, walk);
@@ -91,7 +154,7 @@ static int leg_verify(struct istripe_leg *leg, struct istripe_super_walk *walk)
 
 /* Making an array */
 
-static u64 super_lun_bytes(const struct istripe_super_io *io)
+static u64 super_lun_bytes(const struct istripe_lun_io *io)
 {
 	return istripe_lun_sectors(io->lun) << SECTOR_SHIFT;
 }
@@ -100,7 +163,7 @@ static u64 super_lun_bytes(const struct istripe_super_io *io)
  * Finds the next signature from place @n on, which becomes the one behind it; *@what is NULL when
  * there is none.
  */
-static int super_next_signature(const struct istripe_super_io *io, u32 *n, u64 *at,
+static int super_next_signature(const struct istripe_lun_io *io, u32 *n, u64 *at,
 				const char **what)
 {
 	u64 lun_bytes = super_lun_bytes(io);
@@ -108,16 +171,16 @@ static int super_next_signature(const struct istripe_super_io *io, u32 *n, u64 *
 
 	*what = NULL;
 	while (!*what && istripe_signature_place(lun_bytes, (*n)++, at)) {
-		ret = istripe_super_transfer(io, *at, false, "look for signatures");
+		ret = istripe_lun_io_transfer(io, *at, false, "look for signatures");
 		if (ret)
 			return ret;
-		*what = istripe_signature_find(istripe_super_page(io), lun_bytes, *at);
+		*what = istripe_signature_find(istripe_lun_io_page(io), lun_bytes, *at);
 	}
 	return 0;
 }
 
-static int super_refuse_signatures(const struct istripe_super_io *io,
-				   struct istripe_super_walk *walk)
+static int super_refuse_signatures(const struct istripe_lun_io *io,
+				   struct istripe_lun_walk *walk)
 {
 	const char *what;
 	u32 n = 0;
@@ -135,20 +198,20 @@ static int super_refuse_signatures(const struct istripe_super_io *io,
  * A lost nexus ends it, with -EIO: some of these places will hold data, and zeroes that the old
  * session carries out late would wipe them (P25).
  */
-static int super_wipe(const struct istripe_super_io *io, u64 at_bytes)
+static int super_wipe(const struct istripe_lun_io *io, u64 at_bytes)
 {
 	int ret;
 
-	memset(istripe_super_page(io), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
-	ret = istripe_super_transfer(io, at_bytes, true, "overwrite its old signatures");
-	if (!istripe_super_is_lost(ret))
+	memset(istripe_lun_io_page(io), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
+	ret = istripe_lun_io_transfer(io, at_bytes, true, "overwrite its old signatures");
+	if (!istripe_lun_io_is_lost(ret))
 		return ret;
 	istripe_session_fault(io->session, ret, "lost while old signatures were overwritten");
 	return -EIO;
 }
 
 /* All labels of a pool, since each one tells of it. */
-static int super_wipe_zfs(const struct istripe_super_io *io)
+static int super_wipe_zfs(const struct istripe_lun_io *io)
 {
 	u64 lun_bytes = super_lun_bytes(io);
 	int ret = 0;
@@ -165,7 +228,7 @@ static int super_wipe_zfs(const struct istripe_super_io *io)
  * Programs would find two owners of one LUN if old signatures stayed. The place of the superblock
  * is not wiped: zeroes that a lost session writes late would destroy the superblock.
  */
-static int super_wipe_signatures(const struct istripe_super_io *io, const char *name)
+static int super_wipe_signatures(const struct istripe_lun_io *io, const char *name)
 {
 	const char *what;
 	u32 n = 0;
@@ -184,10 +247,10 @@ static int super_wipe_signatures(const struct istripe_super_io *io, const char *
 }
 
 /* Replaces the plan by what will be read back. */
-static int super_encode(const struct istripe_super_io *io, struct istripe_md *md)
+static int super_encode(const struct istripe_lun_io *io, struct istripe_md *md)
 {
 	u64 sectors = istripe_lun_sectors(io->lun);
-	void *page = istripe_super_page(io);
+	void *page = istripe_lun_io_page(io);
 	int ret = istripe_md_encode(md, sectors, page);
 
 	if (!ret)
@@ -199,8 +262,8 @@ static int super_encode(const struct istripe_super_io *io, struct istripe_md *md
 }
 
 /* Another host may be making an array of the same legs at this moment. */
-static int super_refuse_rival(const struct istripe_super_io *io,
-			      const struct istripe_super_walk *walk)
+static int super_refuse_rival(const struct istripe_lun_io *io,
+			      const struct istripe_lun_walk *walk)
 {
 	const struct istripe_md *ours = &walk->volume->metadata.legs[io->leg];
 	struct istripe_md now;
@@ -215,22 +278,22 @@ static int super_refuse_rival(const struct istripe_super_io *io,
 				   "leg %u: somebody else has just made an array of it", io->leg);
 }
 
-static int super_write(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_write(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	int ret = super_encode(io, &walk->volume->metadata.legs[io->leg]);
 
 	if (!ret)
-		ret = istripe_super_transfer(io, ISTRIPE_SUPER_AT_BYTES, true,
-					     "write its superblock");
-	return ret ?: istripe_super_flush(io);
+		ret = istripe_lun_io_transfer(io, ISTRIPE_SUPER_AT_BYTES, true,
+					      "write its superblock");
+	return ret ?: istripe_lun_io_flush(io);
 }
 
-static int super_mark(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_mark(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	return super_refuse_rival(io, walk) ?: super_write(io, walk);
 }
 
-static int super_overwrite(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_overwrite(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	return super_wipe_signatures(io, walk->volume->name) ?:
 	       super_write(io, walk);
@@ -282,7 +345,7 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
  * All legs are read before the first one is written. When power is lost half-way, some legs have a
  * superblock and some have not. Such an array is refused; it holds no data and may be made again.
  */
-static int metadata_create(struct istripe_super_walk *walk, const struct istripe_share *share,
+static int metadata_create(struct istripe_lun_walk *walk, const struct istripe_share *share,
 			   bool wipe)
 {
 	int ret = istripe_super_all_live(walk);
@@ -290,10 +353,10 @@ static int metadata_create(struct istripe_super_walk *walk, const struct istripe
 	if (!ret)
 		ret = istripe_write_protect_check(walk->volume, walk->why);
 	if (!ret && !wipe)
-		ret = istripe_super_each_leg(walk, super_refuse_signatures);
+		ret = istripe_lun_io_each_leg(walk, super_refuse_signatures);
 	if (!ret)
 		ret = metadata_plan(walk->volume, share, walk->why);
-	return ret ?: istripe_super_each_leg(walk, wipe ? super_overwrite : super_mark);
+	return ret ?: istripe_lun_io_each_leg(walk, wipe ? super_overwrite : super_mark);
 }
 
 /* Knowing an array */
@@ -354,7 +417,7 @@ static int metadata_check_array(struct istripe_volume *volume, bool chunk_given,
 }
 
 /* From here on each login compares, see istripe_metadata_admits(). */
-static int metadata_know(struct istripe_super_walk *walk)
+static int metadata_know(struct istripe_lun_walk *walk)
 {
 	int ret = 0;
 	u32 i;
@@ -372,7 +435,7 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 			   bool chunk_given, struct istripe_share *share,
 			   struct istripe_reason *why)
 {
-	struct istripe_super_walk walk = {
+	struct istripe_lun_walk walk = {
 		.volume = volume,
 		.timeout_ms = TIMEOUT_MS,
 		.why = why,
@@ -383,7 +446,7 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
 		return 0;
 	if (create == ISTRIPE_METADATA_KEEP)
-		ret = istripe_super_each_leg(&walk, super_learn);
+		ret = istripe_lun_io_each_leg(&walk, super_learn);
 	else
 		ret = metadata_create(&walk, share, create == ISTRIPE_METADATA_FORCE);
 	if (!ret)
@@ -498,7 +561,7 @@ int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, 
  * A bad block, on which no I/O of the disk depends: a nexus that has led to this superblock before,
  * and whose LUN has the designator of the leg, goes on without it.
  */
-static bool super_may_be_unread(const struct istripe_super_io *io, struct istripe_nexus *nexus,
+static bool super_may_be_unread(const struct istripe_lun_io *io, struct istripe_nexus *nexus,
 				int error)
 {
 	const struct istripe_task *task = &io->session->internal.task;
@@ -521,7 +584,7 @@ static bool super_may_be_unread(const struct istripe_super_io *io, struct istrip
 }
 
 /* Reads again when growth has ended since: the superblock is older than its comparison. */
-static int super_compare(const struct istripe_super_io *io, struct istripe_nexus *nexus)
+static int super_compare(const struct istripe_lun_io *io, struct istripe_nexus *nexus)
 {
 	struct istripe_volume *volume = nexus->leg->volume;
 	struct istripe_md now;
@@ -545,7 +608,7 @@ int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *w
 {
 	const struct istripe_metadata *metadata = &nexus->leg->volume->metadata;
 	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	struct istripe_super_io io;
+	struct istripe_lun_io io;
 
 	/* A port that has taken I/O all the time is not read over each time that it is polled. */
 	if (nexus->access_only && nexus->checked && !nexus->found.changed &&
@@ -554,7 +617,7 @@ int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *w
 	/* @known before the superblocks; pairs with the release in metadata_know(). */
 	nexus->checked = smp_load_acquire(&metadata->known) &&
 			 istripe_alua_usable(nexus->found.access.state);
-	istripe_super_io_begin(&io, nexus, timeout_ms, why);
+	istripe_lun_io_begin(&io, nexus, timeout_ms, why);
 	return nexus->checked ? super_compare(&io, nexus) : 0;
 }
 

@@ -26,6 +26,10 @@
 #include <istripe/params.h>
 #include "layout/md.h"
 
+#define ISTRIPE_SUPER_AT_BYTES	(ISTRIPE_MD_SUPER_SECTOR << SECTOR_SHIFT)
+
+struct istripe_lun_io;
+struct istripe_lun_walk;
 struct istripe_nexus;
 struct istripe_reason;
 struct istripe_volume;
@@ -68,7 +72,7 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
  * Does nothing without metadata. The superblock must be readable over one nexus of each leg. A
  * nexus that was lost meanwhile logs in again, and is checked then.
  *
- * Context: process, sleeps; see istripe_super_over_nexus(), for each nexus.
+ * Context: process, sleeps; see istripe_lun_io_over_nexus(), for each nexus.
  * Return: 0; -ENODATA, -EBADMSG, -EOPNOTSUPP, -EINVAL see istripe_md_check_array();
  * -EINVAL another chunk, a larger logical block than that of the legs, or no room; -EEXIST a leg
  * holds something; -ESTALE nexuses of one leg lead to different superblocks; -EROFS a leg is write
@@ -124,5 +128,17 @@ void istripe_metadata_growth_end(struct istripe_volume *volume);
 int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, u32 leg,
 					   const struct istripe_md *now,
 					   struct istripe_reason *why);
+
+/* 0 also for a bad superblock: @md->problem. Errors are those of istripe_lun_io_transfer(). */
+int istripe_super_read(const struct istripe_lun_io *io, struct istripe_md *md);
+
+/*
+ * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock.
+ *
+ * A write that a failed attempt has left in a target ends with its session, and that ends with a
+ * login of the same nexus or one through a sibling. So all nexuses must have logged in before
+ * something else is written.
+ */
+int istripe_super_all_live(struct istripe_lun_walk *walk);
 
 #endif

@@ -16,7 +16,7 @@
  *
  * @ask_lock serializes our own commands over a published session (istripe_session_execute()): of
  * the worker, which revalidates the LUN, and, within a section of @srcu, of reservations and
- * superblock I/O over all legs (super.h). Proofs and fences ping over it, within a section of
+ * superblock I/O over all legs (lun_io.h). Proofs and fences ping over it, within a section of
  * @srcu.
  *
  * Lock order: session_lock, then session->socket_lock; @ask_lock, then leg->identify_lock.

@@ -7,6 +7,7 @@
 #include "block/hotplug.h"
 #include "block/identify.h"
 #include "block/leg.h"
+#include "block/lun_io.h"
 #include "block/lun_reset.h"
 #include "block/metadata.h"
 #include "block/nexus.h"
@@ -14,7 +15,6 @@
 #include "block/overlay_write.h"
 #include "block/pr_key.h"
 #include "block/proof.h"
-#include "block/super.h"
 #include "block/trial.h"
 
 /* For a cache that may be large. */
@@ -28,13 +28,13 @@
  */
 static int nexus_op_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	struct istripe_super_io io;
+	struct istripe_lun_io io;
 	int ret;
 
 	if (!READ_ONCE(nexus->leg->write_through) || rcu_access_pointer(nexus->session))
 		return 0;
-	istripe_super_io_begin(&io, nexus, FLUSH_MS, why);
-	ret = istripe_super_flush(&io);
+	istripe_lun_io_begin(&io, nexus, FLUSH_MS, why);
+	ret = istripe_lun_io_flush(&io);
 	nexus->flushed = !ret;
 	return ret;
 }

@@ -380,7 +380,8 @@ static bool leg_has_done(struct istripe_leg *leg, const struct reservation *what
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (istripe_nexus_usable(nexus) && nexus_over_session(nexus, what, nexus_has_done) > 0)
+		if (istripe_nexus_usable(nexus) &&
+		    nexus_over_session(nexus, what, nexus_has_done) > 0)
 			return true;
 	return false;
 }

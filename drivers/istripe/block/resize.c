@@ -4,9 +4,10 @@
 #include <compat/workqueue.h>
 
 #include <istripe/reason.h>
+#include "block/lun_io.h"
+#include "block/metadata.h"
 #include "block/nexus.h"
 #include "block/resize.h"
-#include "block/super.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
 #include "layout/stripe.h"
@@ -136,7 +137,7 @@ static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 }
 
 /* A superblock that a stranger has changed is not written. */
-static int super_recognize(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_recognize(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	struct istripe_md now;
 	int ret;
@@ -154,7 +155,7 @@ static int super_recognize(const struct istripe_super_io *io, struct istripe_sup
 	return ret;
 }
 
-static int super_read_back(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_read_back(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	struct istripe_md now;
 	int ret = istripe_super_read(io, &now);
@@ -167,7 +168,7 @@ static int super_read_back(const struct istripe_super_io *io, struct istripe_sup
 }
 
 /* Changes the size only: mdadm may have made the superblock. */
-static int super_grow(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int super_grow(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
 	struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
 	int ret = super_recognize(io, walk);
@@ -175,10 +176,10 @@ static int super_grow(const struct istripe_super_io *io, struct istripe_super_wa
 	if (ret)
 		return ret;
 	istripe_metadata_growth_begin(walk->volume);
-	istripe_md_resize(istripe_super_page(io), growth->target);
-	ret = istripe_super_transfer(io, ISTRIPE_SUPER_AT_BYTES, true, "write its superblock");
+	istripe_md_resize(istripe_lun_io_page(io), growth->target);
+	ret = istripe_lun_io_transfer(io, ISTRIPE_SUPER_AT_BYTES, true, "write its superblock");
 	if (!ret)
-		ret = istripe_super_flush(io);
+		ret = istripe_lun_io_flush(io);
 	return ret ?: super_read_back(io, walk);
 }
 
@@ -190,7 +191,7 @@ static int super_grow(const struct istripe_super_io *io, struct istripe_super_wa
 static int supers_write(struct istripe_volume *volume, u64 least_sectors,
 			struct istripe_reason *why)
 {
-	struct istripe_super_walk walk = {
+	struct istripe_lun_walk walk = {
 		.volume = volume,
 		.timeout_ms = 2 * READ_ONCE(volume->command_timeout_ms),
 		.why = why,
@@ -201,11 +202,11 @@ static int supers_write(struct istripe_volume *volume, u64 least_sectors,
 		return 0;
 	ret = istripe_super_all_live(&walk) ?: istripe_write_protect_check(volume, why);
 	if (!ret)
-		ret = istripe_super_each_leg(&walk, super_recognize);
+		ret = istripe_lun_io_each_leg(&walk, super_recognize);
 	if (ret)
 		return ret;
 	istripe_metadata_growth_plan(volume, least_sectors);
-	ret = istripe_super_each_leg(&walk, super_grow);
+	ret = istripe_lun_io_each_leg(&walk, super_grow);
 	if (!ret)
 		istripe_metadata_growth_end(volume);
 	return ret;

@@ -4,8 +4,8 @@
 #include <linux/printk.h>
 
 #include "block/leg.h"
+#include "block/lun_io.h"
 #include "block/nexus.h"
-#include "block/super.h"
 #include "block/volume.h"
 #include "block/workqueue.h"
 #include "block/writeback.h"
@@ -86,15 +86,15 @@ int istripe_writeback_end(struct istripe_volume *volume)
 	return -EIO;
 }
 
-static int writeback_flush_leg(const struct istripe_super_io *io, struct istripe_super_walk *walk)
+static int writeback_flush_leg(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
-	return istripe_super_flush(io);
+	return istripe_lun_io_flush(io);
 }
 
 void istripe_writeback_flush(struct istripe_volume *volume)
 {
 	struct istripe_reason why = {};
-	struct istripe_super_walk walk = {
+	struct istripe_lun_walk walk = {
 		.volume = volume,
 		.timeout_ms = ISTRIPE_WRITEBACK_MS,
 		.unkillable = true,
@@ -107,7 +107,7 @@ void istripe_writeback_flush(struct istripe_volume *volume)
 		leg = volume->legs[i];
 		if (!leg->lun.caching.write_cache && !READ_ONCE(leg->write_through))
 			continue;
-		if (istripe_super_over_leg(leg, &walk, writeback_flush_leg))
+		if (istripe_lun_io_over_leg(leg, &walk, writeback_flush_leg))
 			pr_warn("%s: %s: its write cache is not flushed\n", volume->name,
 				why.text);
 	}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * I/O of our own to the LUNs of the legs: superblocks are read and written, and caches flushed. A
+ * walk does the same on all legs, one after the other.
+ *
+ * A walk uses published sessions. A section of nexus->srcu keeps such a session open, and
+ * nexus->ask_lock keeps others from its command and page. The worker of a nexus does such
+ * I/O over a session that it has not published yet, or with nexus->ask_lock.
+ */
+#ifndef ISTRIPE_BLOCK_LUN_IO_H
+#define ISTRIPE_BLOCK_LUN_IO_H
+
+#include <linux/types.h>
+
+struct istripe_leg;
+struct istripe_lun;
+struct istripe_nexus;
+struct istripe_reason;
+struct istripe_session;
+struct istripe_volume;
+
+/* Access to the LUN of one leg. */
+struct istripe_lun_io {
+	struct istripe_nexus *nexus;
+	struct istripe_session *session;	/* of @nexus; its page is the buffer */
+	const struct istripe_lun *lun;	/* as the leg, or the nexus, has found it */
+	u32 leg;			/* index */
+	unsigned long deadline;		/* jiffies, of everything that is done */
+	struct istripe_reason *why;	/* reason on failure */
+};
+
+/* Over the session that the worker of @nexus has, for @ms. */
+void istripe_lun_io_begin(struct istripe_lun_io *io, struct istripe_nexus *nexus, u32 ms,
+			  struct istripe_reason *why);
+
+struct istripe_lun_walk {
+	struct istripe_volume *volume;	/* its legs have been identified */
+	u32 timeout_ms;			/* of one call of an istripe_lun_io_fn */
+	bool mismatch;			/* set by that: the nexus does not lead to the leg */
+	bool unkillable;		/* not even a fatal signal ends it */
+	struct istripe_reason *why;	/* reason on failure */
+};
+
+/* Returns 0, or an error with a reason. */
+typedef int (*istripe_lun_io_fn)(const struct istripe_lun_io *io, struct istripe_lun_walk *walk);
+
+/* The buffer of all I/O, ISTRIPE_INTERNAL_BYTES. */
+void *istripe_lun_io_page(const struct istripe_lun_io *io);
+
+/*
+ * Reads or writes istripe_lun_io_page() at a multiple of 4 KiB; sleeps. @what follows "cannot" in
+ * the reason. 0; -EIO the LUN refused; -EPROTO fewer bytes; -ECANCELED the LUN has been reset;
+ * others see istripe_lun_ask().
+ *
+ * A write that is lost with the session may still be carried out. The nexus then waits for the end
+ * of that session (nexus->super_unfenced), as long as the volume is up.
+ */
+int istripe_lun_io_transfer(const struct istripe_lun_io *io, u64 at_bytes, bool write,
+			    const char *what);
+
+/* Earlier writes must survive a loss of power. Errors are those of istripe_lun_io_transfer(). */
+int istripe_lun_io_flush(const struct istripe_lun_io *io);
+
+/* Did it fail with the connection? Then a write may still be carried out. */
+bool istripe_lun_io_is_lost(int error);
+
+/*
+ * Calls @fn over a nexus that was found within a section of leg->srcu. The session ends when the
+ * command may still be under way (-ETIMEDOUT). When the LUN says that it has changed, the worker of
+ * the nexus revalidates it before @fn is called again.
+ *
+ * Sleeps for @walk->timeout_ms, and until nexus->ask_lock is free. Returns the result of @fn;
+ * -ENOTCONN the nexus is not live, or its LUN changes all the time; -EINTR killed between calls.
+ */
+int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
+			      istripe_lun_io_fn fn);
+
+/*
+ * Calls @fn over a nexus of a leg, and over the next nexus when one is lost. @fn must write the
+ * same data each time: a target may carry out the lost write late.
+ */
+int istripe_lun_io_over_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk,
+			    istripe_lun_io_fn fn);
+
+/* The same for each leg in turn; the first error ends the walk. */
+int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn);
+
+#endif
