@@ -151,7 +151,7 @@ int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
 	if (!ret)
 		ret = leg_wait_usable(leg, why);
 	mutex_lock(&leg->identify_lock);
-	leg->settled = true;
+	leg->lun_final = true;
 	mutex_unlock(&leg->identify_lock);
 	mutex_unlock(&leg->paths_lock);
 	return ret;

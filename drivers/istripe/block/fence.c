@@ -279,7 +279,7 @@ int istripe_fence_confirm(struct istripe_path *path)
 	istripe_path_for_each_nexus(path, nexus, at) {
 		/* One that is being taken out serves its last tasks. */
 		live |= nexus->live || READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE;
-		held |= nexus->pages_held;
+		held |= nexus->tcp_has_pages;
 	}
 	spin_unlock_bh(&leg->lock);
 	if (live || held) {

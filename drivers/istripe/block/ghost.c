@@ -88,7 +88,7 @@ void istripe_ghosts_resend(struct istripe_nexus *nexus, struct list_head *list)
 	struct istripe_leg_task *leg_task, *next;
 
 	lockdep_assert_held(&nexus->leg->lock);
-	if (nexus->pages_held || nexus->pages_astray || !istripe_ghosts_allowed(nexus->leg))
+	if (nexus->tcp_has_pages || nexus->pages_astray || !istripe_ghosts_allowed(nexus->leg))
 		return;
 	list_for_each_entry_safe(leg_task, next, &nexus->awaiting_fence, entry)
 		if (!leg_task->behind &&
@@ -242,7 +242,7 @@ static bool ghosts_may_fail(const struct istripe_nexus *nexus,
 			    const struct istripe_leg_task *leg_task)
 {
 	return leg_task->behind ||
-	       (!nexus->pages_held && istripe_ghosts_writes(nexus) < nexus->ghosts.max);
+	       (!nexus->tcp_has_pages && istripe_ghosts_writes(nexus) < nexus->ghosts.max);
 }
 
 long istripe_ghosts_left(const struct istripe_nexus *nexus,
@@ -432,7 +432,8 @@ void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, bool serving, struct list_head *list)
+void istripe_ghosts_take_timed_out(struct istripe_nexus *nexus, bool serving,
+				   struct list_head *list)
 {
 	struct istripe_leg_task *leg_task, *next;
 

@@ -110,7 +110,8 @@ void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list);
  * Moves the tasks that have waited for too long to @list, to fail; lost writes, only if the leg is
  * @serving, are ghosts from then on. Under leg->lock.
  */
-void istripe_ghosts_take_overdue(struct istripe_nexus *nexus, bool serving, struct list_head *list);
+void istripe_ghosts_take_timed_out(struct istripe_nexus *nexus, bool serving,
+				   struct list_head *list);
 
 /* If there are ghosts: says that no other host may write to the LUN. @what: begins the message. */
 void istripe_ghosts_warn(const struct istripe_leg *leg, const char *what);

@@ -99,7 +99,7 @@ static struct siblings leg_siblings(const struct istripe_nexus *self)
 }
 
 /* A port that the LUN was just handed back to is not known to take I/O yet. */
-static bool handover_has_settled(const struct istripe_handover *handover)
+static bool handover_back_is_over(const struct istripe_handover *handover)
 {
 	return !handover->back.requests || passed(handover->back.asked_at, TAKE_MS);
 }
@@ -121,7 +121,7 @@ static bool handover_is_due(const struct istripe_nexus *nexus, const struct sibl
 	       (nexus->access.state == SCSI_ACCESS_STATE_STANDBY ||
 		(nexus->access.state == SCSI_ACCESS_STATE_UNAVAILABLE && !siblings->standby)) &&
 	       !siblings->transition && !siblings->unasked &&
-	       handover_has_settled(&leg->handover) &&
+	       handover_back_is_over(&leg->handover) &&
 	       /* If it does not get the LUN, the next request may be for another one. */
 	       (nexus->access.preferred || !siblings->preferred || leg->handover.take.requests) &&
 	       (!implicit || passed(leg->down_since, IMPLICIT_MS));

@@ -27,7 +27,7 @@
 #include "scsi/vpd.h"
 
 /* A program may hold a new disk for a moment; one that holds it for longer is told of. */
-#define QUICK_LOOKS	20
+#define QUICK_CHECKS	20
 #define QUICK_PAUSE_MS	100
 #define SLOW_PAUSE_MS	5000
 #define READY_MS	10000	/* an enable waits so long for a disk to get ready */
@@ -309,20 +309,20 @@ static int device_check(struct device *dev, void *data)
 
 /* SCSI devices that come and go */
 
-static void host_disks_look(struct istripe_volume *volume)
+static void host_disks_check(struct istripe_volume *volume)
 {
-	atomic_set(&volume->host_disks.looks, 0);
+	atomic_set(&volume->host_disks.checks, 0);
 	mod_delayed_work(system_long_wq, &volume->host_disks.work, 0);
 }
 
-static void device_look(struct scsi_device *sdev)
+static void device_check_volumes(struct scsi_device *sdev)
 {
 	struct istripe_volume *volume;
 
 	mutex_lock(&started_lock);
 	list_for_each_entry(volume, &started, host_disks.entry)
 		if (leg_of_device(volume, sdev))
-			host_disks_look(volume);
+			host_disks_check(volume);
 	mutex_unlock(&started_lock);
 }
 
@@ -330,7 +330,7 @@ static void device_look(struct scsi_device *sdev)
 static int bus_event(struct notifier_block *unused, unsigned long event, void *dev)
 {
 	if (event == BUS_NOTIFY_BOUND_DRIVER && scsi_is_sdev_device(dev))
-		device_look(to_scsi_device(dev));
+		device_check_volumes(to_scsi_device(dev));
 	return NOTIFY_DONE;
 }
 
@@ -345,7 +345,7 @@ static int device_come(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 
 	if (!scsi_bus && !bus_register_notifier(sdev->sdev_gendev.bus, &bus_events))
 		scsi_bus = sdev->sdev_gendev.bus;
-	device_look(sdev);
+	device_check_volumes(sdev);
 	return 0;
 }
 
@@ -360,7 +360,7 @@ static void device_gone(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 		if (!disk)
 			continue;
 		disk->sdev = NULL;
-		host_disks_look(volume);
+		host_disks_check(volume);
 	}
 	mutex_unlock(&started_lock);
 }
@@ -393,13 +393,13 @@ static void host_disks_work(struct work_struct *work)
 	struct istripe_volume *volume = container_of(to_delayed_work(work), struct istripe_volume,
 						     host_disks.work);
 	struct search search = { .volume = volume, .late = true };
-	int looks, ret;
+	int checks, ret;
 
 	disks_free_gone(volume);
-	looks = atomic_fetch_add_unless(&volume->host_disks.looks, 1, QUICK_LOOKS);
-	if (!looks && host_disks_awaited(volume))
+	checks = atomic_fetch_add_unless(&volume->host_disks.checks, 1, QUICK_CHECKS);
+	if (!checks && host_disks_awaited(volume))
 		host_disks_load();
-	search.patient = looks < QUICK_LOOKS;
+	search.patient = checks < QUICK_CHECKS;
 	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
 	if (ret)
 		pr_err("%s: cannot claim a disk of this host that is a LUN of it: %s (%pe)\n",
@@ -448,7 +448,7 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 	host_disks_wait(volume);
 	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
 	if (!ret && search.again)
-		host_disks_look(volume);
+		host_disks_check(volume);
 	return ret;
 }
 

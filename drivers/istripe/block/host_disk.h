@@ -25,7 +25,7 @@ struct istripe_host_disks {
 	struct list_head entry;		/* on the list of started volumes, or empty */
 	struct list_head known;		/* the disks, each claimed if that was possible */
 	struct delayed_work work;	/* handles disks that have come, are let go, or are gone */
-	atomic_t looks;			/* of the work, since the last event */
+	atomic_t checks;		/* of the work, since the last event */
 };
 
 void istripe_host_disks_init(struct istripe_volume *volume);

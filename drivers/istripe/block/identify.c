@@ -127,7 +127,7 @@ static int identify_compare(const struct istripe_nexus *nexus, struct istripe_re
 					   leg->index, leg->lun.capacity.block_bytes,
 					   lun->capacity.block_bytes);
 	/* Nothing depends on them yet: it must not matter which path was the first. */
-	if (!leg->settled) {
+	if (!leg->lun_final) {
 		istripe_limits_narrow(&leg->lun, lun);
 		leg->first_blocks = min(leg->first_blocks, lun->capacity.blocks);
 	}

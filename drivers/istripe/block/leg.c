@@ -284,7 +284,7 @@ static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *l
 	/* The next start has no ghosts. */
 	ghosts = !leg->stopping && READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO;
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (nexus->pages_held)
+		if (nexus->tcp_has_pages)
 			continue;
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry) {
 			/* One that was not sent does no harm. */
@@ -403,7 +403,7 @@ void istripe_leg_nexus_lost(struct istripe_nexus *nexus)
 
 	spin_lock_bh(&leg->lock);
 	istripe_leg_nexus_off(nexus);
-	nexus->pages_held = true;
+	nexus->tcp_has_pages = true;
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -431,7 +431,7 @@ static bool nexus_fence_deadline(const struct istripe_nexus *nexus, unsigned lon
 	lockdep_assert_held(&leg->lock);
 	*end = READ_ONCE(nexus->lost_at) + msecs_to_jiffies(timeout_ms);
 	return timeout_ms >= 0 && (leg->usable_nexuses || READ_ONCE(nexus->barred)) &&
-	       !leg->stopping && !nexus->live && !nexus->pages_held && nexus->generation &&
+	       !leg->stopping && !nexus->live && !nexus->tcp_has_pages && nexus->generation &&
 	       (nexus->unfenced || nexus->ghosts.count || !list_empty(&nexus->awaiting_fence));
 }
 
@@ -559,7 +559,7 @@ void istripe_leg_nexus_released(struct istripe_nexus *nexus, bool released)
 	LIST_HEAD(list);
 
 	spin_lock_bh(&leg->lock);
-	nexus->pages_held = false;
+	nexus->tcp_has_pages = false;
 	nexus->pages_astray = !released;
 	nexus_resend(nexus, &list);
 	leg_arm_fence(leg);
@@ -671,7 +671,7 @@ static bool nexus_counts_as_fenced(const struct istripe_nexus *nexus,
 	unsigned long end;
 
 	if (path)
-		return nexus->path == path && !nexus->live && !nexus->pages_held;
+		return nexus->path == path && !nexus->live && !nexus->tcp_has_pages;
 	return nexus_fence_deadline(nexus, &end) && time_after_eq(jiffies, end);
 }
 
@@ -721,7 +721,7 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path)
 }
 
 /* Fails tasks that have waited for their fence for recovery_timeout_ms. */
-static void leg_fail_overdue(struct istripe_leg *leg)
+static void leg_fail_timed_out(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
 	LIST_HEAD(list);
@@ -729,7 +729,7 @@ static void leg_fail_overdue(struct istripe_leg *leg)
 
 	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		istripe_ghosts_take_overdue(nexus, istripe_leg_serving(leg), &list);
+		istripe_ghosts_take_timed_out(nexus, istripe_leg_serving(leg), &list);
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);
@@ -749,7 +749,7 @@ static void leg_fence_work(struct work_struct *work)
 
 	istripe_ghosts_overlay(leg, &list);
 	istripe_leg_redrive(leg, &list);
-	leg_fail_overdue(leg);
+	leg_fail_timed_out(leg);
 	if (any)
 		pr_warn("%s/%u: fence_timeout_ms is over: %u write(s) are sent, and I/O goes on; the target may still carry out old writes\n",
 			leg->volume->name, leg->index, writes);

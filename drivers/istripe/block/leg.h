@@ -104,12 +104,12 @@ struct istripe_leg {
 	const struct istripe_nexus_ops *nexus_ops;
 	struct istripe_lun lun;		/* as first found; the designator never changes */
 	bool designator_given;		/* by the user, when the leg was made */
-	/* @identified, @settled, @designator_since, @lun until the volume is up, its size */
+	/* @identified, @lun_final, @designator_since, @lun until the volume is up, its size */
 	struct mutex identify_lock;
 	/* Of VPD 83h, which the LUN has got since it is known by its serial number, or empty. */
 	char designator_since[ISTRIPE_DESIGNATOR_BYTES];
 	bool identified;
-	bool settled;			/* @lun is what all paths have that came up at first */
+	bool lun_final;			/* @lun is what all paths have that came up at first */
 	bool write_through;		/* the LUN got a cache when the volume was up */
 	bool no_fua;			/* and it does not know FUA: write_through.h */
 	u32 caches;			/* counts the times that it has told of a cache */

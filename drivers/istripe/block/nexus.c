@@ -610,7 +610,7 @@ static void nexus_end_session(struct istripe_nexus *nexus, bool logout)
 	/* Not before: what is in flight would end with a conflict. */
 	if (logout && istripe_session_is_idle(nexus->owned))
 		nexus->ops->leave(nexus);
-	if (logout && istripe_session_settle(nexus->owned) &&
+	if (logout && istripe_session_finish_tasks(nexus->owned) &&
 	    (!nexus->owned->quirks.no_busy_logout || istripe_session_is_idle(nexus->owned)))
 		istripe_session_logout(nexus->owned);
 	if (time_after(jiffies, nexus->live_since + msecs_to_jiffies(SHORT_LIFE_MS))) {

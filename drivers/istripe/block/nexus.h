@@ -223,7 +223,7 @@ struct istripe_nexus {
 	bool unfenced;			/* writes failed without a fence: nothing is served */
 	bool super_unfenced;		/* a superblock of ours may still be written */
 	struct istripe_undrained undrained;	/* also after sessions in other portal groups */
-	bool pages_held;		/* TCP may have pages of @awaiting_fence */
+	bool tcp_has_pages;		/* TCP may have pages of @awaiting_fence */
 	bool pages_astray;		/* others may, when TCP has none: no ghosts */
 	struct list_head awaiting_fence;
 	struct istripe_ghosts ghosts;	/* writes of its lost session that were sent again */

@@ -17,18 +17,18 @@ struct istripe_queue {
 	struct istripe_volume *volume;
 	u32 lane;			/* with @stride: see queue_lane() */
 	u32 stride;
-	atomic64_t held;		/* a bit for each leg */
+	atomic64_t unpushed;		/* a bit for each leg */
 };
 
 /* @legs: a bit for each leg that tasks of ISTRIPE_SUBMIT_MORE have gone to. */
-static void queue_hold(struct istripe_queue *queue, u64 legs)
+static void queue_note_unpushed(struct istripe_queue *queue, u64 legs)
 {
 	/*
 	 * The commands are on their connections' lists before the bits are set; pairs with the xchg
 	 * in queue_push(): a submitter that takes the bits finds the commands.
 	 */
 	smp_mb__before_atomic();
-	atomic64_or(legs, &queue->held);
+	atomic64_or(legs, &queue->unpushed);
 }
 
 static void queue_push(struct istripe_queue *queue)
@@ -36,9 +36,9 @@ static void queue_push(struct istripe_queue *queue)
 	u64 legs;
 
 	/* Without a bit another submitter has taken ours, and pushes. */
-	if (!atomic64_read(&queue->held))
+	if (!atomic64_read(&queue->unpushed))
 		return;
-	legs = atomic64_xchg(&queue->held, 0);
+	legs = atomic64_xchg(&queue->unpushed, 0);
 	while (legs) {
 		u32 leg = __ffs64(legs);
 
@@ -76,7 +76,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	if (bd->last)
 		queue_push(queue);
 	else
-		queue_hold(queue, legs);
+		queue_note_unpushed(queue, legs);
 	return BLK_STS_OK;
 }
 

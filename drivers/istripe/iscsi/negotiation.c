@@ -161,7 +161,7 @@ static u32 value_combine(enum istripe_key_type type, u32 a, u32 b)
 	}
 }
 
-static int settle(struct istripe_negotiation *n, u32 key, u32 value)
+static int agree(struct istripe_negotiation *n, u32 key, u32 value)
 {
 	n->result.value[key] = value;
 	n->answered |= BIT(key);
@@ -191,7 +191,7 @@ static int answer_list(struct istripe_negotiation *n, u32 key, const struct istr
 
 	if (value < 0 || !(choices_accepted(n, key) & BIT(value)))
 		return value_broken(n, p, "which was not offered");
-	return settle(n, key, value);
+	return agree(n, key, value);
 }
 
 /* The log shows the first one only. */
@@ -223,15 +223,15 @@ static int answer_take(struct istripe_negotiation *n, u32 key, const struct istr
 	if (err)
 		return err;
 	if (value_combine(rule->type, offer, value) == value)
-		return settle(n, key, value);
+		return agree(n, key, value);
 	if (!rule->tolerance)
 		return value_broken(n, p, "which the offer does not allow");
 	answer_note(n, key, p);
 	n->first_burst_above |= key == ISTRIPE_KEY_FIRST_BURST_LENGTH;
 	/* The target acts by it: as many as there is room for. */
 	if (key == ISTRIPE_KEY_MAX_OUTSTANDING_R2T)
-		return settle(n, key, max(offer, min_t(u32, value, ISTRIPE_KEY_R2T_MAX)));
-	return settle(n, key, value_combine(rule->type, offer, value));
+		return agree(n, key, max(offer, min_t(u32, value, ISTRIPE_KEY_R2T_MAX)));
+	return agree(n, key, value_combine(rule->type, offer, value));
 }
 
 static int declaration_take(struct istripe_negotiation *n, u32 key,
@@ -244,7 +244,7 @@ static int declaration_take(struct istripe_negotiation *n, u32 key,
 	if (istripe_text_parse_number(p, rule->min, U32_MAX, &value))
 		return negotiation_broken(n, "target sent %s=%.32s, not a number from %u to %u",
 					  p->key, p->value, rule->min, rule->max);
-	return settle(n, key, min(value, n->offer.value[key]));
+	return agree(n, key, min(value, n->offer.value[key]));
 }
 
 /* The acceptor takes the first of the offered values that it supports: section 6.2.1. */
@@ -261,7 +261,7 @@ static int list_choose(struct istripe_negotiation *n, u32 key, const struct istr
 
 		if (value < 0 || !(choices_accepted(n, key) & BIT(value)))
 			continue;
-		settle(n, key, value);
+		agree(n, key, value);
 		return put_value(reply, key, value);
 	}
 	return istripe_text_put(reply, p->key, ISTRIPE_TEXT_REJECT);
@@ -290,9 +290,9 @@ static int offer_take(struct istripe_negotiation *n, u32 key, const struct istri
 		return err;
 	/* It may stand in the target's last message, after which nothing can be answered. */
 	if (offer_decides(rule, value))
-		return settle(n, key, value);
+		return agree(n, key, value);
 	value = value_combine(rule->type, value, n->offer.value[key]);
-	settle(n, key, value);
+	agree(n, key, value);
 	return put_value(reply, key, value);
 }
 
@@ -429,7 +429,7 @@ static bool first_burst_unclear(const struct istripe_negotiation *n)
 }
 
 /* Where unsolicited Data-Out end is not clear then. Immediate data end with their command. */
-static void first_burst_settle(struct istripe_negotiation *n)
+static void first_burst_agree(struct istripe_negotiation *n)
 {
 	u32 *burst = &n->result.value[ISTRIPE_KEY_FIRST_BURST_LENGTH];
 	u32 *r2t = &n->result.value[ISTRIPE_KEY_INITIAL_R2T];
@@ -456,6 +456,6 @@ int istripe_negotiation_finish(struct istripe_negotiation *n)
 	if (n->first_burst_irrelevant && unsolicited_allowed(&n->result))
 		return negotiation_broken(n, "target sent FirstBurstLength=Irrelevant, %s",
 					  "but takes unsolicited data");
-	first_burst_settle(n);
+	first_burst_agree(n);
 	return 0;
 }

@@ -67,7 +67,7 @@ struct istripe_conn {
 	struct mutex tx_mutex;		/* @tx: the transmit side */
 	struct istripe_transmit tx;
 	struct llist_head submitted;
-	bool held;			/* submitters' hint: a batch goes on */
+	bool batching;			/* submitters' hint: a batch goes on */
 	struct istripe_submitter *submitters;	/* for each processor */
 	struct llist_head solicited;
 	spinlock_t control_lock;	/* @controls, @control_count */

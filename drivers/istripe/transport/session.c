@@ -17,8 +17,8 @@
 #include "transport/zerocopy.h"
 
 #define REDIRECT_HOPS_MAX	4
-#define SETTLE_MAX_MS		3000u
-#define SETTLE_STEP_MS		10u
+#define FINISH_MAX_MS		3000u
+#define FINISH_STEP_MS		10u
 
 static atomic64_t session_last_id;
 
@@ -112,9 +112,9 @@ void istripe_session_push(struct istripe_session *session)
 	/* Commands left to the sender thread stay there. */
 	for (i = 0; i < session->conn_count; i++) {
 		conn = session->conns[i];
-		if (!READ_ONCE(conn->held))
+		if (!READ_ONCE(conn->batching))
 			continue;
-		WRITE_ONCE(conn->held, false);
+		WRITE_ONCE(conn->batching, false);
 		istripe_conn_flush(conn);
 	}
 }
@@ -164,17 +164,17 @@ static void session_return_unsent(struct istripe_session *session)
 	}
 }
 
-bool istripe_session_settle(struct istripe_session *session)
+bool istripe_session_finish_tasks(struct istripe_session *session)
 {
-	u32 left_ms = min_t(u32, session->logout_s * MSEC_PER_SEC / 2, SETTLE_MAX_MS);
+	u32 left_ms = min_t(u32, session->logout_s * MSEC_PER_SEC / 2, FINISH_MAX_MS);
 
 	istripe_session_quiesce(session);
 	session_return_unsent(session);
 	while (left_ms && istripe_session_awaits_answers(session) &&
 	       istripe_session_has_link(session) &&
 	       !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags)) {
-		msleep(SETTLE_STEP_MS);
-		left_ms -= min_t(u32, left_ms, SETTLE_STEP_MS);
+		msleep(FINISH_STEP_MS);
+		left_ms -= min_t(u32, left_ms, FINISH_STEP_MS);
 	}
 	return istripe_session_has_link(session);
 }

@@ -302,7 +302,7 @@ bool istripe_session_is_idle(const struct istripe_session *session);
 bool istripe_session_is_asking(const struct istripe_session *session);
 
 /**
- * istripe_session_settle() - let the session's tasks end before the logout
+ * istripe_session_finish_tasks() - let the session's tasks end before the logout
  * @session: logged in, without submitters
  *
  * No command is sent any more; those that were not get -ECONNRESET at once. Others that the logout
@@ -312,7 +312,7 @@ bool istripe_session_is_asking(const struct istripe_session *session);
  * Context: process, sleeps. Only the opener, once.
  * Return: false when a link is lost: nobody would answer the logout.
  */
-bool istripe_session_settle(struct istripe_session *session);
+bool istripe_session_finish_tasks(struct istripe_session *session);
 
 /**
  * istripe_session_has_link() - have the NICs of its connections a link?

@@ -63,13 +63,13 @@ static bool submitter_goes_on(struct istripe_submitter *submitter, bool idle)
 static bool submitter_defers(struct istripe_conn *conn, struct istripe_submitter *submitter,
 			     bool polled)
 {
-	bool batch_ends = READ_ONCE(conn->held);
+	bool batch_ends = READ_ONCE(conn->batching);
 	bool goes_on = !polled && submitter_goes_on(submitter, istripe_conn_is_idle(conn));
 	u32 deferred = READ_ONCE(submitter->deferred);
 	bool defers = goes_on && !batch_ends && deferred < DEFERRED_MAX;
 
 	if (batch_ends)
-		WRITE_ONCE(conn->held, false);
+		WRITE_ONCE(conn->batching, false);
 	WRITE_ONCE(submitter->deferred, defers ? deferred + 1 : 0);
 	return defers;
 }
@@ -118,7 +118,7 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task,
 	if (when == ISTRIPE_SUBMIT_LATER)
 		istripe_conn_kick(conn);
 	else if (when == ISTRIPE_SUBMIT_MORE)
-		WRITE_ONCE(conn->held, true);
+		WRITE_ONCE(conn->batching, true);
 	else if (!submitter_defers(conn, submitter, polled))
 		istripe_conn_flush(conn);
 	else if (!test_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
