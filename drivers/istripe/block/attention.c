@@ -43,8 +43,7 @@ static void attention_note_reset(struct istripe_nexus *nexus)
 	struct istripe_leg *leg = nexus->leg;
 
 	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(leg->generations, leg->generations + 1);
-	WRITE_ONCE(nexus->cache_lost, leg->generations);
+	WRITE_ONCE(nexus->cache_lost, istripe_leg_next_generation(leg));
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -52,8 +51,7 @@ static void attention_note_reset(struct istripe_nexus *nexus)
 static void attention_note_lost(struct istripe_leg *leg)
 {
 	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(leg->generations, leg->generations + 1);
-	WRITE_ONCE(leg->cache_lost, leg->generations);
+	WRITE_ONCE(leg->cache_lost, istripe_leg_next_generation(leg));
 	spin_unlock_bh(&leg->lock);
 }
 

@@ -388,8 +388,7 @@ void istripe_leg_nexus_off(struct istripe_nexus *nexus)
 	if (!nexus->live)
 		return;
 	nexus_set_live(nexus, 0);
-	WRITE_ONCE(leg->generations, leg->generations + 1);
-	nexus->generation = leg->generations;
+	nexus->generation = istripe_leg_next_generation(leg);
 	/* A nexus that is being taken out does not count as lost. */
 	leg->losses += nexus->wanted;
 	/* Another outage than that of ports that refuse. */

@@ -254,6 +254,13 @@ static inline bool istripe_leg_serving(const struct istripe_leg *leg)
  */
 unsigned long istripe_leg_outage_end(const struct istripe_leg *leg, s32 recovery_ms);
 
+static inline u32 istripe_leg_next_generation(struct istripe_leg *leg)
+{
+	lockdep_assert_held(&leg->lock);
+	WRITE_ONCE(leg->generations, leg->generations + 1);
+	return leg->generations;
+}
+
 /* A command has ended well. Any context. */
 static inline void istripe_leg_note_good(struct istripe_leg *leg)
 {
