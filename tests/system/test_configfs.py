@@ -2,8 +2,11 @@
 """configfs: every file's default, good and bad values, and when it may be written."""
 
 import errno
+import json
 import os
 import stat
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -351,3 +354,64 @@ def test_only_root_may(plain):
     assert out == ""
     assert not stat.S_IMODE(os.stat(plain.config / "queue_depth").st_mode) & 0o022
     assert read(plain.config / "queue_depth") == "128"
+
+
+#: Each of [file or folder, value or None for mkdir]; prints the error numbers.
+ATTEMPTS = """
+import json, os, sys
+
+def attempt(path, value):
+    try:
+        if value is None:
+            os.mkdir(path)
+        else:
+            with open(path, "wb", buffering=0) as file:
+                file.write(value.encode())
+    except OSError as error:
+        return error.errno
+    return 0
+
+print(json.dumps([attempt(*what) for what in json.load(sys.stdin)]))
+"""
+
+
+def refused_without_admin(attempts):
+    """Root without CAP_SYS_ADMIN, as in a container, writes and makes what `attempts` says."""
+    files = [Path(path) for path, value in attempts if value is not None]
+    readable = [file for file in files if stat.S_IMODE(file.stat().st_mode) & 0o444]
+    before = [file.read_bytes() for file in readable]
+    out = run("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable,
+              "-c", ATTEMPTS, text_in=json.dumps([(str(path), value) for path, value in attempts]))
+    wrong = [(str(what[0]), number) for what, number in zip(attempts, json.loads(out))
+             if number != errno.EPERM]
+    assert wrong == []
+    assert [file.read_bytes() for file in readable] == before
+
+
+@pytest.mark.both
+def test_writing_needs_the_capability(plain, kernel_log):
+    attempts = [(directory(plain, level) / "enable", "1") for level in ("volume", "path")]
+    attempts += [(plain.path / name, SECRET) for name in SECRETS]
+    for level, name, default, good, _ in CASES:
+        given = [value[0] if isinstance(value, tuple) else value for value in good]
+        value = next((value for value in given if value != default), default)
+        attempts.append((directory(plain, level) / name, value))
+    made = [istripe.CONFIG / "other", plain.config / "legs" / "1", plain.leg / "paths" / "1"]
+    refused_without_admin([*attempts, *((folder, None) for folder in made)])
+    assert not any(folder.exists() for folder in made)
+    assert not kernel_log.matching(r"istripe: .*is refused")
+
+
+@pytest.mark.both
+def test_writing_needs_the_capability_while_up(make_lio, make_volume):
+    volume = make_volume(make_lio())
+    volume.enable()
+    live = {directory(volume, level) / name: value for level, name, value, _ in settings.LIVE}
+    files = [file for root in (volume.config, volume.sysfs()) for file in root.rglob("*")
+             if file.is_file() and stat.S_IMODE(file.stat().st_mode) & 0o222]
+    assert {"enable", "queue_depth", "rescan", "reconnect", "fence_confirm"} <= {
+        file.name for file in files}
+    refused_without_admin([
+        (file, "0" if file.name == "enable" else live.get(file, "1")) for file in files])
+    assert volume.enabled() and volume.reconnects() == 0
+    write(volume.config / "command_timeout_ms", 20000)

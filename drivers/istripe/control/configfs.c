@@ -3,6 +3,7 @@
  * The configfs tree: the subsystem, the directories of volumes, and what all
  * directories share. Locks and lives are described in configfs_dir.h.
  */
+#include <linux/capability.h>
 #include <linux/configfs.h>
 #include <linux/ctype.h>
 #include <linux/err.h>
@@ -135,6 +136,8 @@ ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting
 	bool of_login;
 	ssize_t ret;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	istripe_dir_label(dir, label);
 	if (setting->file == ISTRIPE_SETTING_LIVE)
 		return dir_store_live(dir, setting, label, page, count);
@@ -207,6 +210,8 @@ static ssize_t volume_enable_store(struct config_item *item, const char *page, s
 	u32 power;
 	ssize_t ret;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	ret = istripe_setting_store(&enable, volume->params.name, &power, page, count);
 	if (ret < 0)
 		return ret;
@@ -317,6 +322,8 @@ static struct config_group *volumes_make_group(struct config_group *group, const
 {
 	struct istripe_volume_dir *volume;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return ERR_PTR(-EPERM);
 	if (!volume_name_valid(name)) {
 		istripe_dir_refuse("configfs", "volume", name,
 				   "1 to 63 letters, digits, '.', '_' and '-', not '.' or '-' first, not -part and digits last");

@@ -106,7 +106,7 @@ void istripe_dir_label(const struct istripe_dir *dir, char *label);
  * Takes a value of a volume, of a leg or of a path. A live setting may be written while the volume
  * is up, too, and takes effect; the others while it is down, or does not have the path; one of the
  * column "hotplug" changes the path that the volume has. -EBUSY else, and while what is written to
- * comes, goes or changes; -EINVAL for a bad value. Both are logged and change nothing.
+ * comes, goes or changes; -EINVAL for a bad value. Both are logged and change nothing. -EPERM also.
  */
 ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting *setting,
 			  const char *page, size_t count);

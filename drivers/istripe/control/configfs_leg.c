@@ -2,6 +2,7 @@
 /*
  * The configfs directory of a leg, legs/<n>: its params.
  */
+#include <linux/capability.h>
 #include <linux/configfs.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -77,6 +78,8 @@ static struct config_group *legs_make_group(struct config_group *group, const ch
 	int ret = -EBUSY;
 	u32 index;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return ERR_PTR(-EPERM);
 	if (istripe_dir_index(name, ISTRIPE_LEGS_MAX, &index)) {
 		istripe_dir_refuse(volume->params.name, "leg", name, "a number from 0 to 63");
 		return ERR_PTR(-EINVAL);

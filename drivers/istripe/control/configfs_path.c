@@ -2,6 +2,7 @@
 /*
  * The configfs directory of a path, legs/<n>/paths/<n>: its params.
  */
+#include <linux/capability.h>
 #include <linux/configfs.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -32,6 +33,8 @@ static ssize_t path_enable_store(struct config_item *item, const char *page, siz
 	ssize_t ret;
 	u32 value;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	ret = istripe_setting_store(&enable, path->base.volume->params.name, &value, page, count);
 	if (ret < 0)
 		return ret;
@@ -75,6 +78,8 @@ static struct config_group *paths_make_group(struct config_group *group, const c
 	u32 index;
 	int ret;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return ERR_PTR(-EPERM);
 	if (istripe_dir_index(name, ISTRIPE_PATHS_MAX, &index)) {
 		istripe_dir_label(&leg->base, label);
 		istripe_dir_refuse(label, "path", name, "a number from 0 to 15");

@@ -2,6 +2,7 @@
 /*
  * Directories of sysfs, and how their files find their object.
  */
+#include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/slab.h>
@@ -35,6 +36,8 @@ static ssize_t dir_store(struct kobject *kobj, struct attribute *attr, const cha
 
 	if (!file->store)
 		return -EACCES;
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	return file->store(file, to_dir(kobj)->object, page, count);
 }
 
