@@ -86,14 +86,13 @@ def io_long(disk, target, seed):
     disk.write(64 * KIB, noise(192 * KIB, seed))
 
 
-def io_many(disk, target, seed, count=8):
-    """So many at a time."""
+def together(count, do):
+    """do(index), so many at a time."""
     wrong = []
 
     def one(index):
         try:
-            for turn in range(3):
-                check(disk, target, index * MIB // 2, noise(16 * KIB, seed + count * turn + index))
+            do(index)
         except (OSError, AssertionError) as err:
             wrong.append(err)
 
@@ -105,9 +104,26 @@ def io_many(disk, target, seed, count=8):
     assert not wrong, wrong
 
 
+def io_many(disk, target, seed, count=8):
+    def one(index):
+        for turn in range(3):
+            check(disk, target, index * MIB // 2, noise(16 * KIB, seed + count * turn + index))
+
+    together(count, one)
+
+
+def io_flood(disk, target, _seed):
+    """Reads that cannot be merged."""
+    def one(index):
+        at = index * 8 * KIB
+        same(disk.read(at, 4 * KIB), bytes(target.disk.data[at:at + 4 * KIB]), "what was read")
+
+    together(300, one)
+
+
 IO = {"default": io_default, "small": io_small, "read": io_read, "either": io_either,
       "long": io_long,
-      "many": io_many, "crowd": functools.partial(io_many, count=16)}
+      "many": io_many, "crowd": functools.partial(io_many, count=16), "flood": io_flood}
 
 
 def do_io(device, target, kind, seed=1):

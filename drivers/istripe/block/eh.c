@@ -16,15 +16,14 @@ static struct istripe_eh_tag *eh_find(struct istripe_nexus *nexus, u32 itt)
 	return NULL;
 }
 
-/* Returns false when the tag is on the list. A full list means give up. */
-static bool eh_add(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag)
+/* Returns false when the tag is on the list. A full one has no place for it, but gives up. */
+static bool eh_add(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag, bool give_up)
 {
 	if (eh_find(nexus, tag->itt))
 		return false;
 	if (nexus->eh.count == ISTRIPE_EH_MAX)
-		set_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events);
-	else
-		nexus->eh.tags[nexus->eh.count++] = *tag;
+		return give_up;
+	nexus->eh.tags[nexus->eh.count++] = *tag;
 	return true;
 }
 
@@ -37,7 +36,7 @@ bool istripe_eh_report(struct istripe_nexus *nexus, const struct istripe_eh_tag 
 	if (READ_ONCE(nexus->state) != ISTRIPE_NEXUS_LIVE)
 		return false;
 	spin_lock_irqsave(&nexus->event_lock, flags);
-	added = eh_add(nexus, tag);
+	added = eh_add(nexus, tag, give_up);
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 	if (!added)
 		return false;
@@ -57,7 +56,7 @@ bool istripe_eh_reject(struct istripe_session *session, u32 itt)
 		return false;
 	spin_lock_irqsave(&nexus->event_lock, flags);
 	listed = eh_find(nexus, itt);
-	/* The other half is for commands that time out: with a full list the LUN is reset. */
+	/* The other half is for commands that time out. */
 	if (!listed && nexus->eh.count < ISTRIPE_EH_MAX / 2) {
 		listed = &nexus->eh.tags[nexus->eh.count++];
 		*listed = (struct istripe_eh_tag) { .itt = itt, .since = jiffies };

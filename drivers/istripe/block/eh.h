@@ -16,7 +16,7 @@ struct istripe_session;
 /*
  * Reports a command, sent over @nexus with the tag @tag->itt, whose timeout has expired. @give_up:
  * aborting has not helped before. Any context. Returns false when nothing new came of it: the nexus
- * is not live, or already handles this command.
+ * is not live, or already handles this command, or too many others: it is to be reported again.
  */
 bool istripe_eh_report(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
 		       bool give_up);

@@ -43,7 +43,7 @@ struct istripe_leg;
 struct istripe_leg_task;
 struct istripe_nexus;
 
-#define ISTRIPE_EH_MAX	256		/* more at once: the LUN is reset */
+#define ISTRIPE_EH_MAX	256		/* more wait for their next timeout */
 /* Revalidations before a storm of them is tolerated; tries of a bring-up or command of ours. */
 #define ISTRIPE_REVALIDATIONS_MAX	3
 #define ISTRIPE_PING_TIMEOUT_MS		5000	/* of a ping that a caller waits for */

@@ -375,6 +375,14 @@ async def no_reset(run, conn, pdu):
     return True
 
 
+async def slow_at_first(run, conn, pdu):
+    """All commands have timed out when the first one has been aborted."""
+    if not run.memory.get("slow"):
+        run.memory["slow"] = True
+        await asyncio.sleep(3)
+    return await no_reset(run, conn, pdu)
+
+
 OVERDUES = [
     tmf("aborted", WORKS, ["do"]),
     tmf("answered, then no such task", WORKS, ["late"]),
@@ -385,6 +393,10 @@ OVERDUES = [
         {"on_nop": always_crowded}),
     Scenario("overdue: twelve at a time", WORKS, {**instead(), "on_tmf": no_reset}, times=12,
              volume=OVERDUE, io="crowd"),
+    # More than are handled together.
+    Scenario("overdue: three hundred at a time", WORKS, {**instead(), "on_tmf": slow_at_first},
+             settings={"depth": 512}, times=300, volume={**OVERDUE, "queue_depth": 512},
+             path={"ping_timeout_ms": 20000}, io="flood"),
     tmf("abort not supported, LUN reset", WORKS, [5, "do"]),
     tmf("abort rejected, LUN reset", WORKS, [255, "do"]),
     tmf("abort and reset rejected", reconnects("so do abort and LUN reset"), [255, 255]),
