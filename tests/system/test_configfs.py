@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """configfs: every file's default, good and bad values, and when it may be written."""
 
+import contextlib
 import errno
 import json
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import istripe, settings
+from lab import istripe, kcore, settings
 from lab.kernel import ATOMIC_WRITES
 from lab.shell import read, run, write
 
@@ -189,6 +190,21 @@ def test_secrets_are_write_only(plain, kernel_log, name):
     refused = kernel_log.matching(rf"{name}: the given \d+ bytes are refused")
     assert len(refused) == 2
     assert all("allowed is 1 to 255 bytes of text" in line for line in refused)
+
+
+@pytest.mark.both
+def test_no_page_keeps_a_secret(plain):
+    """configfs has a page for each open file, which it frees as it is; refused ones included."""
+    texts = {name: os.urandom(16).hex().encode() for name in ("chap_user", *SECRETS)}
+    refused = os.urandom(16).hex().encode()
+    with contextlib.ExitStack() as stack:
+        for name, text in texts.items():
+            stack.enter_context(open(plain.path / name, "wb", buffering=0)).write(text)
+        file = stack.enter_context(open(plain.path / SECRETS[0], "wb", buffering=0))
+        with pytest.raises(OSError):
+            file.write(refused * 8)
+        found = kcore.page_beginnings([refused, *texts.values()])
+    assert found == {texts["chap_user"]}
 
 
 @pytest.mark.parametrize("name", SECRETS)

@@ -128,16 +128,13 @@ static ssize_t dir_store_connections(struct istripe_dir *dir,
 	return ret ?: count;
 }
 
-ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting *setting,
-			  const char *page, size_t count)
+static ssize_t dir_store(struct istripe_dir *dir, const struct istripe_setting *setting,
+			 const char *page, size_t count)
 {
-	struct istripe_dir *dir = istripe_dir_of(item);
 	char label[ISTRIPE_DIR_LABEL_BYTES];
 	bool of_login;
 	ssize_t ret;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
 	istripe_dir_label(dir, label);
 	if (setting->file == ISTRIPE_SETTING_LIVE)
 		return dir_store_live(dir, setting, label, page, count);
@@ -153,6 +150,19 @@ ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting
 		ret = dir_store_connections(dir, setting, label, page, count);
 	else if (ret == -EBUSY && of_login)
 		ret = istripe_path_dir_login(dir->path, setting, label, page, count) ?: count;
+	return ret;
+}
+
+ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting *setting,
+			  const char *page, size_t count)
+{
+	ssize_t ret = -EPERM;
+
+	if (capable(CAP_SYS_ADMIN))
+		ret = dir_store(istripe_dir_of(item), setting, page, count);
+	/* configfs keeps it until the file is closed, does not read it again, and only frees it. */
+	if (setting->kind->secret)
+		memzero_explicit((char *)page, count);
 	return ret;
 }
 
