@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -399,6 +400,8 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	standard_files_open();
+	/* No core dump holds a secret; those of programs, see run_program(). */
+	prctl(PR_SET_DUMPABLE, 0);
 	/* Inherited as ignored: no child could be waited for, no limit would end it. */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGALRM, SIG_DFL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,7 +78,11 @@ struct program {
 static int program_exec(void *context)
 {
 	const struct program *program = context;
+	/* 0 would not keep a core dump from a program that core_pattern pipes it to. */
+	const struct rlimit core = { 1, 1 };
 
+	/* Fails where the limit is 0 for good. */
+	setrlimit(RLIMIT_CORE, &core);
 	/* Messages are read: they have to be in one language. */
 	if (dup2(program->out, STDOUT_FILENO) < 0 || dup2(program->err, STDERR_FILENO) < 0 ||
 	    setenv("LC_ALL", "C", 1) || (program->prepare && program->prepare(program->context)))

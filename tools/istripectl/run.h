@@ -48,7 +48,7 @@ int run_child_beside(int (*body)(void *context), bool (*beside)(void *context), 
  * @run: filled on success, for run_free()
  * @fault: set on failure
  *
- * A signal to this tool ends the program, too.
+ * A signal to this tool ends the program, too. It dumps no core, which could hold a secret.
  *
  * Return: 0, whatever the exit code of the program is; -errno, -EINTR interrupted.
  */
