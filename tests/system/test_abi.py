@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lab import istripe
+from lab.kernel import ATOMIC_WRITES
+from lab.shell import read
+
 pytestmark = pytest.mark.both
 ABI = Path(__file__).resolve().parents[2] / "Documentation" / "ABI"
 #: What is ours outside of the module's own directories, below /sys/block/istripeN.
@@ -28,6 +32,13 @@ def described():
                 found.update(dict.fromkeys(whats, access.group(1)))
             in_what = bool(match)
     return found
+
+
+def described_features():
+    """The words of the file features: remarks in parentheses are none."""
+    text = (ABI / "testing" / "configfs-istripe").read_text(encoding="utf-8")
+    text = text.split("/istripe/features\n")[1].split("\nWhat:")[0].split("one word per line:")[1]
+    return [word.strip(" .\t\n") for word in re.sub(r"\([^()]*\)", "", text).split(",")]
 
 
 def expression(what):
@@ -63,6 +74,13 @@ def test_every_description_exists(files, make_lio):
                if what.startswith(("/sys/kernel/config/istripe", "/sys/block/istripe"))
                and not any(expression(what).match(name) for name in names)]
     assert missing == []
+
+
+def test_features_are_as_described(module):
+    words = read(istripe.CONFIG / "features").splitlines()
+    if not ATOMIC_WRITES:
+        words.append("atomic-writes")
+    assert sorted(words) == sorted(described_features())
 
 
 def test_access_is_as_described(files):

@@ -367,6 +367,7 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "mcs\n"
 			  "sessions\n"
 			  "live-paths\n"
+			  "lost-login\n"
 			  "chap\n"
 			  "mutual-chap\n"
 			  "header-digest\n"
@@ -378,6 +379,11 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "discard\n"
 			  "write-zeroes\n"
 			  "md\n"
+			  "grow\n"
+			  "poll-queues\n"
+			  "alua\n"
+			  "fence-auto\n"
+			  "ghosts\n"
 			  "reservations\n%s",
 			  ISTRIPE_COMPAT_ATOMIC_WRITES ? "atomic-writes\n" : "");
 }
