@@ -122,6 +122,7 @@ static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 	struct istripe_session *session = nexus->owned;
 	struct istripe_reason why = {};
 	int invalidations, ret;
+	bool usable;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
@@ -145,12 +146,13 @@ static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 	nexus->revalidated_at = get_jiffies_64();
 	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
-	if (!ret && READ_ONCE(nexus->leg->write_through) && !nexus->flushed)
+	usable = istripe_alua_usable(nexus->found.access.state);
+	if (!ret && usable && READ_ONCE(nexus->leg->write_through) && !nexus->flushed)
 		istripe_session_fault(session, -EREMCHG, "the LUN has a write cache now");
 	if (ret || !istripe_session_is_invalid(session))
 		return;
 	/* Only the designator has been compared: commands that wait go another way. */
-	if (!istripe_alua_usable(nexus->found.access.state) && !istripe_session_is_idle(session)) {
+	if (!usable && !istripe_session_is_idle(session)) {
 		istripe_session_fault(session, -ESTALE,
 				      "the LUN has changed, and its target port takes no I/O");
 		return;

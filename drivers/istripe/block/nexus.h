@@ -134,7 +134,7 @@ struct istripe_nexus {
 	u64 blocks;			/* of the LUN by @owned; 0: not known. leg->identify_lock */
 	enum istripe_protected protected;	/* of the LUN over this nexus */
 	bool reserved;			/* by another host: @found.reserved, for all to read */
-	bool flushed;			/* worker: a login has, since leg->write_through */
+	bool flushed;			/* worker: since leg->write_through, over this port */
 	bool fua;			/* written by the worker: the LUN knows or needs it */
 	u32 asked_caches;		/* worker: leg->caches, when it began to ask */
 	u32 cacheless;			/* the same, if the LUN has said then that it has none */

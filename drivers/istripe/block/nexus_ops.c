@@ -22,16 +22,27 @@
 /* Until a LUN that another host had reserved is asked again. */
 #define RESERVED_POLL_MS	30000U
 
+/* With a session that is live more writes are queued, unless its port has taken no I/O. */
+static bool nexus_may_flush(const struct istripe_nexus *nexus)
+{
+	return !rcu_access_pointer(nexus->session) ||
+	       (!istripe_alua_usable(READ_ONCE(nexus->access.state)) &&
+		istripe_session_is_idle(nexus->owned));
+}
+
 /*
  * A LUN that has got a write cache may have writes of the last session in it, sent without FUA,
- * which nobody else flushes. With a session that is live more of them are queued.
+ * which nobody else flushes. A port that takes no I/O refuses that: it is done when it does.
  */
 static int nexus_op_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_lun_io io;
 	int ret;
 
-	if (!READ_ONCE(nexus->leg->write_through) || rcu_access_pointer(nexus->session))
+	if (!READ_ONCE(nexus->leg->write_through) || !nexus_may_flush(nexus))
+		return 0;
+	nexus->flushed = false;
+	if (!istripe_alua_usable(nexus->found.access.state))
 		return 0;
 	istripe_lun_io_begin(&io, nexus, FLUSH_MS, why);
 	ret = istripe_lun_io_flush(&io);

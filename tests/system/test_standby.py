@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A second port beside the one that is optimized: its path stays logged in, and takes over."""
+
+import contextlib
+
+import pytest
+
+from lab import network
+from lab.disk import Direct, works
+from lab.ghost import path_is, volume_over
+from lab.shell import read, wait_for
+from scripted.alua import EXPLICIT, OFFLINE, OPTIMIZED, STANDBY, Groups
+from scripted.scenario import Scenario
+from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16
+
+PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
+#: A state that nobody tells of is found within half a minute while I/O goes on.
+FOUND_S = 60
+SOON_S = 20
+PARAMETERS_CHANGED = 6, 0x2A, 0x01
+
+
+@pytest.fixture
+def beside(make_server, make_volume, links):
+    """beside(state, hook): a volume with a path to an optimized port and to one in this state.
+
+    The target may be asked for the LUN; hook: for the commands that come to the second port.
+    """
+    servers = [make_server(), make_server()]
+
+    def make(second, hook=None, path=(), **options):
+        groups = Groups(OPTIMIZED, second)
+        groups.tpgs = EXPLICIT
+        hooks = [{}, {"on_command": hook} if hook else {}]
+        for server, port, each in zip(servers, groups.ports, hooks):
+            server.load(Scenario("a port", hooks=each)).disk = port
+        volume = volume_over(make_volume, links, [server.port for server in servers],
+                             servers[0].target, policy="round-robin", fence="path",
+                             recovery_timeout_ms=30000, path={**PATH, **dict(path)}, **options)
+        return volume, groups, servers
+
+    return make
+
+
+def wait_access(volume, path, wanted, timeout_s=SOON_S):
+    wait_for(f"path {path} to be {wanted}",
+             lambda: read(volume.path_sysfs(0, path) / "access_state") == wanted, timeout_s)
+
+
+def switch_cache_on(volume, groups):
+    """The first port tells it; its path logs in anew, and the other one is asked meanwhile."""
+    for port in groups.ports:
+        port.write_cache = True
+    groups.ports[0].attentions.append(PARAMETERS_CHANGED)
+    with contextlib.suppress(OSError):
+        volume.rescan()
+    wait_for("path 0", lambda: read(volume.path_sysfs(0, 0) / "faults") == "1" and
+             path_is(volume, 0, True), FOUND_S)
+
+
+def test_a_cache_is_switched_on(beside, links):
+    """It is not flushed over a port that refuses that, but before it gets a write there."""
+    seen = []
+
+    async def notes(run, conn, task):
+        if task.opcode in (WRITE_16, SYNCHRONIZE_CACHE_16):
+            seen.append((task.opcode, bool(task.cdb[1] & 8)))
+        return False
+
+    volume, groups, servers = beside(OFFLINE, notes)
+    for port in groups.ports:
+        port.write_cache = False
+    with Direct(volume.enable()) as disk:
+        wait_access(volume, 1, "offline")
+        works(disk, 1, 4)
+        # Nobody asks for the LUN while path 0 logs in: until then the other port is offline.
+        switch_cache_on(volume, groups)
+        groups.set(OPTIMIZED, STANDBY, tell=True)
+        works(disk, 2, 4)
+        wait_access(volume, 1, "standby")
+        assert path_is(volume, 1, True) and seen == groups.wanted == []
+        links[0].set_silent(True)
+        try:
+            network.kill_connections(port=servers[0].port, by_target=True)
+            wait_for("the loss", lambda: path_is(volume, 0, False), SOON_S)
+            works(disk, 3, 4)
+            assert groups.wanted == [1]
+            assert seen[0] == (SYNCHRONIZE_CACHE_16, False)
+            assert set(seen[1:]) == {(WRITE_16, True)}
+        finally:
+            links[0].set_silent(False)
+        wait_access(volume, 0, "standby", FOUND_S)
+        wait_for("path 0", lambda: path_is(volume, 0, True), SOON_S)
+    assert read(volume.path_sysfs(0, 1) / "faults") == "0"
