@@ -96,6 +96,42 @@ def test_another_nic_ends_the_old_session(groups, links, kernel_log):
     assert read(nic) == links[0].nic
 
 
+@pytest.fixture
+def one_group(make_lio, make_volume, links):
+    """A volume whose paths lead to one portal group, so that each can be fenced through the other."""
+    return make_volume(make_lio(all_links=True), paths=links, fence="auto", path=PATH)
+
+
+def proven_over(volume, name, value):
+    """The lost path logs in with this setting, and is compared with the other one anew."""
+    wait_for("the loss", lambda: path_state(volume) != "live", WITHIN_S)
+    write(path_dir(volume, 0) / name, value)
+    wait_live(volume)
+    volume.wait_proven()
+
+
+def test_proven_over_another_nic(one_group, links):
+    one_group.enable()
+    one_group.wait_proven()
+    with another_card(links[0]):
+        proven_over(one_group, "nic", CARD)
+
+
+def test_proven_from_another_address(one_group, links):
+    """The one of before is not on this host any more."""
+    before = f"{links[0].source.rsplit('.', 1)[0]}.9"
+    address = f"{before}/24", "dev", links[0].nic
+    write(path_dir(one_group, 0) / "source_address", before)
+    run("ip", "addr", "add", *address)
+    try:
+        one_group.enable()
+        one_group.wait_proven()
+    finally:
+        run("ip", "addr", "del", *address)
+    killed(links[0], network.ISCSI_PORT)
+    proven_over(one_group, "source_address", links[0].source)
+
+
 def test_a_setting_changes_during_a_login(groups, links, kernel_log):
     """No session comes of settings that are not those of now."""
     volume, _ = groups

@@ -806,7 +806,6 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 	nexus->ops = path->leg->nexus_ops;
 	nexus->path = path;
 	nexus->index = index;
-	nexus_way(nexus, &nexus->way);
 	nexus_set_label(nexus);
 	nexus->state = ISTRIPE_NEXUS_IDLE;
 	istripe_backoff_init(nexus);

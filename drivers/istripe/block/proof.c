@@ -505,7 +505,7 @@ void istripe_proof_live(struct istripe_nexus *nexus)
 	struct istripe_leg *leg = nexus->leg;
 
 	spin_lock_bh(&leg->lock);
-	nexus->way.portal = session->way.portal;
+	nexus->way = session->way;
 	nexus->tpgt = session->tpgt;
 	nexus->tpgt_known = session->tpgt_known;
 	/* Even at the same address: another node may have it now. */
