@@ -2,6 +2,7 @@
 """A second port beside the one that is optimized: its path stays logged in, and takes over."""
 
 import contextlib
+import time
 
 import pytest
 
@@ -9,11 +10,20 @@ from lab import network
 from lab.disk import Direct, works
 from lab.ghost import path_is, volume_over
 from lab.shell import read, wait_for
-from scripted.alua import EXPLICIT, OFFLINE, OPTIMIZED, STANDBY, Groups
+from scripted.alua import (
+    EXPLICIT,
+    IMPLICIT,
+    OFFLINE,
+    OPTIMIZED,
+    STANDBY,
+    UNAVAILABLE,
+    Groups,
+)
 from scripted.scenario import Scenario
 from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16
 
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
+UNPINGED = {"ping_interval_ms": 0}
 #: A state that nobody tells of is found within half a minute while I/O goes on.
 FOUND_S = 60
 SOON_S = 20
@@ -92,3 +102,45 @@ def test_a_cache_is_switched_on(beside, links):
         wait_access(volume, 0, "standby", FOUND_S)
         wait_for("path 0", lambda: path_is(volume, 0, True), SOON_S)
     assert read(volume.path_sysfs(0, 1) / "faults") == "0"
+
+
+@pytest.mark.parametrize(("second", "name"), [(STANDBY, "standby"), (UNAVAILABLE, "unavailable")],
+                         ids=["standby", "unavailable"])
+def test_the_link_of_the_other_goes_down(beside, links, reader, kernel_log, second, name):
+    """The NIC says so, and the LUN is asked for at once."""
+    volume, groups, _ = beside(second, path=UNPINGED)
+    each = reader(volume.enable())
+    each.goes_on()
+    wait_access(volume, 1, name)
+    links[0].set_peer_up(False)
+    try:
+        wait_for("the loss", lambda: path_is(volume, 0, False), SOON_S)
+        # Not last_error: the next attempt may have failed by now.
+        assert kernel_log.matching(r"/0/0: the NIC has no link")
+        each.goes_on()
+        assert groups.wanted == [1]
+        wait_access(volume, 1, "active/optimized")
+    finally:
+        links[0].set_peer_up(True)
+    wait_access(volume, 0, "standby", FOUND_S)
+    each.goes_on()
+    assert groups.wanted == [1]
+    assert each.errors == []
+
+
+def test_the_link_of_the_only_one_goes_down(beside, links, reader):
+    """The target decides by itself where the LUN is: the session lasts until the link is back."""
+    volume, groups, _ = beside(STANDBY, path=UNPINGED)
+    groups.tpgs = IMPLICIT
+    each = reader(volume.enable())
+    each.goes_on()
+    wait_access(volume, 1, "standby")
+    links[0].set_peer_up(False)
+    try:
+        time.sleep(2)
+        assert path_is(volume, 0, True)
+    finally:
+        links[0].set_peer_up(True)
+    each.goes_on()
+    assert read(volume.path_sysfs(0, 0) / "faults") == "0"
+    assert groups.wanted == each.errors == []

@@ -3,6 +3,7 @@
 
 #include "block/alua.h"
 #include "block/carrier.h"
+#include "block/handover.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "scsi/alua.h"
@@ -41,8 +42,8 @@ void istripe_alua_found(struct istripe_nexus *nexus)
 	 */
 	if (before.known && now->state != before.state)
 		istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_ACCESS);
-	/* A nexus without a link was kept as long as no other one was usable. */
-	if (istripe_alua_usable(now->state) && !istripe_alua_usable(before.state))
+	/* A nexus without a link was kept as long as no other one could serve. */
+	if (istripe_handover_may_serve(now) && !istripe_handover_may_serve(&before))
 		istripe_carrier_check(leg);
 }
 

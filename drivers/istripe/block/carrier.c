@@ -4,6 +4,7 @@
 #include <net/fib_notifier.h>
 
 #include "block/carrier.h"
+#include "block/handover.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -128,7 +129,8 @@ static bool carrier_serves(struct istripe_nexus *nexus)
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
-	bool serves = session && istripe_nexus_usable(nexus) &&
+	bool serves = session && READ_ONCE(nexus->live) &&
+		      istripe_handover_may_serve(&nexus->access) &&
 		      !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags) &&
 		      istripe_session_has_link(session);
 

@@ -27,8 +27,8 @@ void istripe_carrier_watch(struct istripe_volume *volume);
 void istripe_carrier_ignore(struct istripe_volume *volume);
 
 /*
- * Gives up the live sessions whose NICs have no link when another session of the leg has one: TCP
- * may survive a short loss of carrier, which is better than no session. Any context.
+ * Gives up the live sessions whose NICs have no link when another session of the leg has one, and
+ * may serve: TCP may survive a short loss of carrier, which is better than no session. Any context.
  */
 void istripe_carrier_check(struct istripe_leg *leg);
 

@@ -7,6 +7,7 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "iscsi/error.h"
+#include "scsi/alua.h"
 #include "scsi/cdb.h"
 
 /* Between two requests; it doubles. */
@@ -45,7 +46,21 @@ static bool series_goes_on(struct istripe_handover_series *series, u32 interval_
 /* Not all ports of a target need say the same. */
 static bool access_may_be_asked_for(const struct istripe_access *access)
 {
-	return (access->tpgs & ISTRIPE_TPGS_EXPLICIT) && access->may_optimize;
+	return (READ_ONCE(access->tpgs) & ISTRIPE_TPGS_EXPLICIT) &&
+	       READ_ONCE(access->may_optimize);
+}
+
+static bool access_may_be_taken(const struct istripe_access *access)
+{
+	u8 state = READ_ONCE(access->state);
+
+	return READ_ONCE(access->known) && access_may_be_asked_for(access) &&
+	       (state == SCSI_ACCESS_STATE_STANDBY || state == SCSI_ACCESS_STATE_UNAVAILABLE);
+}
+
+bool istripe_handover_may_serve(const struct istripe_access *access)
+{
+	return istripe_alua_usable(READ_ONCE(access->state)) || access_may_be_taken(access);
 }
 
 /* The other ports of the leg, taken together. */
@@ -117,9 +132,8 @@ static bool handover_is_due(const struct istripe_nexus *nexus, const struct sibl
 	const struct istripe_leg *leg = nexus->leg;
 	bool implicit = nexus->access.tpgs & ISTRIPE_TPGS_IMPLICIT;
 
-	return leg_wants_a_port(leg) &&
-	       (nexus->access.state == SCSI_ACCESS_STATE_STANDBY ||
-		(nexus->access.state == SCSI_ACCESS_STATE_UNAVAILABLE && !siblings->standby)) &&
+	return leg_wants_a_port(leg) && access_may_be_taken(&nexus->access) &&
+	       (nexus->access.state == SCSI_ACCESS_STATE_STANDBY || !siblings->standby) &&
 	       !siblings->transition && !siblings->unasked &&
 	       handover_back_is_over(&leg->handover) &&
 	       /* If it does not get the LUN, the next request may be for another one. */

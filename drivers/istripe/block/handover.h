@@ -12,6 +12,7 @@
 
 #include <linux/types.h>
 
+struct istripe_access;
 struct istripe_nexus;
 
 struct istripe_handover_series {
@@ -26,6 +27,9 @@ struct istripe_handover {
 	bool ours;			/* @group has the LUN because we have asked for that */
 	u16 group;
 };
+
+/* Does a port take I/O, or may the target be asked for that when no other does? Without a lock. */
+bool istripe_handover_may_serve(const struct istripe_access *access);
 
 /*
  * The state of the nexus's port has been found during a revalidation: asks the target for the LUN

@@ -826,7 +826,7 @@ void istripe_leg_nexus_access(struct istripe_nexus *nexus, const struct istripe_
 	nexus->access.asked_at = access->asked_at;
 	nexus->access.preferred = access->preferred;
 	nexus->access.group = access->group;
-	nexus->access.may_optimize = access->may_optimize;
+	WRITE_ONCE(nexus->access.may_optimize, access->may_optimize);
 	/* A target may not tell while it is at it. */
 	if (access->transition_s)
 		nexus->access.transition_s = access->transition_s;
