@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """A second port beside the one that is optimized: its path stays logged in, and takes over."""
 
+import asyncio
 import contextlib
+import threading
 import time
 
 import pytest
 
 from lab import network
 from lab.disk import Direct, works
-from lab.ghost import path_is, volume_over
+from lab.ghost import killed, path_is, volume_over
 from lab.shell import read, wait_for
 from scripted.alua import (
     EXPLICIT,
     IMPLICIT,
+    NON_OPTIMIZED,
     OFFLINE,
     OPTIMIZED,
     STANDBY,
@@ -20,7 +23,7 @@ from scripted.alua import (
     Groups,
 )
 from scripted.scenario import Scenario
-from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16
+from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16
 
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
 UNPINGED = {"ping_interval_ms": 0}
@@ -144,3 +147,28 @@ def test_the_link_of_the_only_one_goes_down(beside, links, reader):
     each.goes_on()
     assert read(volume.path_sysfs(0, 0) / "faults") == "0"
     assert groups.wanted == each.errors == []
+
+
+def test_a_port_that_is_not_optimized_is_tried(beside, links, kernel_log):
+    """Who carries no reads is not called live, though nobody reads there yet."""
+    answers = threading.Event()
+    answers.set()
+
+    async def holds(_run, _conn, task):
+        while task.opcode == READ_16 and not answers.is_set():
+            await asyncio.sleep(0.05)
+        return False
+
+    volume, groups, servers = beside(NON_OPTIMIZED, holds, command_timeout_ms=5000)
+    volume.enable()
+    wait_access(volume, 1, "active/non-optimized")
+    answers.clear()
+    killed(links[1], servers[1].port)
+    try:
+        wait_for("a trial", lambda: kernel_log.matching(
+            r"/0/1: .*it has carried no I/O, and another path serves the LUN"), FOUND_S)
+        assert path_is(volume, 1, False)
+    finally:
+        answers.set()
+    wait_for("path 1", lambda: path_is(volume, 1, True), FOUND_S)
+    assert groups.wanted == []
