@@ -620,7 +620,7 @@ def test_unregistered_while_a_path_logs_in(registered, links):
     """The login has just found the key, and the path is passed over: it logs in once more."""
 
     async def on_command(_run, _conn, task):
-        if task.opcode == PERSISTENT_RESERVE_IN and not ended:
+        if task.opcode == PERSISTENT_RESERVE_IN and disk.keys and not ended:
             ended.append(True)
             ended[0] = await asyncio.to_thread(ours.register, KEY, 0)
         return False

@@ -34,7 +34,8 @@ void istripe_ghosts_free(struct istripe_ghosts *ghosts)
 
 bool istripe_ghosts_allowed(const struct istripe_leg *leg)
 {
-	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO && !READ_ONCE(leg->volume->has_keys);
+	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO && !READ_ONCE(leg->volume->has_keys) &&
+	       !READ_ONCE(leg->pr_key.listed);
 }
 
 bool istripe_ghosts_add(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,
@@ -307,8 +308,8 @@ static struct istripe_ghost *ghosts_next(struct istripe_nexus *nexus, u32 *at)
 {
 	const struct istripe_leg *leg = nexus->leg;
 
-	/* With fence = path other hosts may write to the LUN: no copy must come over their data. */
-	if (READ_ONCE(leg->fence) != ISTRIPE_FENCE_AUTO)
+	/* When other hosts may write to the LUN no copy must come over their data. */
+	if (!istripe_ghosts_allowed(leg))
 		return NULL;
 	return ghosts_waited_for(nexus, at, istripe_overlay_blocks_max(leg),
 				 istripe_overlay_blocks_left(leg));

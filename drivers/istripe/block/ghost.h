@@ -12,8 +12,9 @@
  * blocks wait, too.
  *
  * Nobody else may write to the LUN, for the data of others would be overtaken. Hence with the
- * setting fence = path, and with reservations through the disk, which cluster software uses, a lost
- * write waits for its fence itself, and becomes a ghost when it fails while another path serves.
+ * setting fence = path, and while any host has keys of reservations registered, as cluster software
+ * does, a lost write waits for its fence itself, and becomes a ghost when it fails while another
+ * path serves.
  */
 #ifndef ISTRIPE_BLOCK_GHOST_H
 #define ISTRIPE_BLOCK_GHOST_H

@@ -163,6 +163,7 @@ void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_bef
 		.known = leg->identified,
 		.capacity = leg->lun.capacity,
 		.caching = leg->lun.caching,
+		.keyed = READ_ONCE(leg->pr_key.key),
 	};
 	mutex_unlock(&leg->identify_lock);
 	spin_lock_bh(&leg->lock);

@@ -7,6 +7,7 @@
 #include "block/lun.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
+#include "scsi/pr_keys.h"
 #include "scsi/sense.h"
 #include "transport/session.h"
 
@@ -597,6 +598,27 @@ static int probe_no_access(struct probe *probe, struct istripe_lun *lun)
 				   istripe_alua_state_name(lun->access.state));
 }
 
+/* A LUN that does not know the question has no keys; any other refusal says nothing. */
+static int probe_keys(struct probe *probe, struct istripe_lun *lun)
+{
+	bool untold = probe->untold;
+	struct istripe_pr_keys keys = {};
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	if (probe->before->keyed)
+		return 0;
+	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+	probe->untold = untold;
+	if (ret == -EIO)
+		lun->keys.told = lun_knows_not(&probe->session->internal.task);
+	else if (!ret)
+		lun->keys.told = !istripe_pr_keys_decode(probe->data, probe->bytes, 0, &keys);
+	lun->keys.listed = keys.listed;
+	return ret == -EIO || ret == -EBUSY ? 0 : ret;
+}
+
 static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 {
 	int ret;
@@ -619,7 +641,8 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 	      probe_capacity(probe, lun) ?:
 	      probe_caching(probe, lun) ?:
 	      /* Again, after the unit attentions of changes since. */
-	      probe_access(probe, lun);
+	      probe_access(probe, lun) ?:
+	      probe_keys(probe, lun);
 	return ret == -ENOLINK ? probe_no_access(probe, lun) : ret;
 }
 

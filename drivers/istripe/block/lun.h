@@ -33,6 +33,12 @@ enum istripe_protected {
 	ISTRIPE_PROTECTED_REPORTED,	/* it says so */
 };
 
+/* Persistent reservations; @listed and @told are false, too, when a key of our own is known. */
+struct istripe_lun_keys {
+	bool told;
+	bool listed;			/* somebody has registered a key */
+};
+
 /* A logical unit as found. */
 struct istripe_lun {
 	struct scsi_lun address;	/* as the target lists it */
@@ -53,6 +59,7 @@ struct istripe_lun {
 	struct istripe_vpd_provisioning provisioning;	/* VPD B2h */
 	bool rotational;		/* VPD B1h says that it spins, or does not say */
 	struct istripe_vpd_caching caching;	/* MODE SENSE: caching page, device-specific byte */
+	struct istripe_lun_keys keys;
 };
 
 /* All that is known of a LUN; while another host has reserved it, it may not tell it again. */
@@ -61,6 +68,7 @@ struct istripe_lun_before {
 	struct istripe_vpd_capacity capacity;
 	struct istripe_vpd_caching caching;
 	struct istripe_access access;	/* of this nexus; whether or not it was told */
+	bool keyed;			/* a key of ours is registered: no question */
 };
 
 /*

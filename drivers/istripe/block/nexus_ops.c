@@ -19,7 +19,7 @@
 
 /* For a cache that may be large. */
 #define FLUSH_MS	30000
-/* Until a LUN that another host had reserved is asked again. */
+/* Until a LUN that another host had reserved, or registered with, is asked again. */
 #define RESERVED_POLL_MS	30000U
 
 /* With a session that is live more writes are queued, unless its port has taken no I/O. */
@@ -56,6 +56,8 @@ static int nexus_op_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 
 	/* -EAGAIN: it has not said all. */
 	nexus->mismatch = ret == -EAGAIN ? 0 : ret;
+	if (!ret)
+		istripe_pr_key_found(nexus);
 	/* Before the superblock is read: a path that carries no data is to be told as such. */
 	if (!ret && nexus->trial.due)
 		ret = istripe_trial(nexus, why);
@@ -104,8 +106,9 @@ static void nexus_op_released(struct istripe_nexus *nexus, bool released)
 /* Nobody tells that another host's reservation has ended. */
 static u32 nexus_op_poll_ms(const struct istripe_nexus *nexus)
 {
-	return min_not_zero(istripe_alua_poll_ms(nexus),
-			    READ_ONCE(nexus->reserved) ? RESERVED_POLL_MS : 0U);
+	bool reserved = READ_ONCE(nexus->reserved) || istripe_pr_key_of_others(nexus->leg);
+
+	return min_not_zero(istripe_alua_poll_ms(nexus), reserved ? RESERVED_POLL_MS : 0U);
 }
 
 static void nexus_op_probe_begin(struct istripe_nexus *nexus, struct istripe_lun_before *before)

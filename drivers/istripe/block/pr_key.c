@@ -4,9 +4,11 @@
 #include <linux/printk.h>
 
 #include <istripe/reason.h>
+#include "block/ghost.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/pr_key.h"
+#include "block/volume.h"
 #include "iscsi/error.h"
 #include "scsi/cdb.h"
 #include "scsi/pr_keys.h"
@@ -47,7 +49,40 @@ void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
 	spin_unlock_bh(&leg->lock);
 }
 
-/* A LUN that did not answer everything before may do so now. */
+void istripe_pr_key_list(struct istripe_leg *leg, bool listed)
+{
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(leg->pr_key.listed, listed);
+	spin_unlock_bh(&leg->lock);
+}
+
+bool istripe_pr_key_of_others(const struct istripe_leg *leg)
+{
+	return READ_ONCE(leg->pr_key.listed) && !READ_ONCE(leg->pr_key.key);
+}
+
+void istripe_pr_key_found(struct istripe_nexus *nexus)
+{
+	const struct istripe_lun_keys *keys = &nexus->found.keys;
+	struct istripe_leg *leg = nexus->leg;
+	bool had;
+
+	if (!keys->told)
+		return;
+	spin_lock_bh(&leg->lock);
+	had = leg->pr_key.listed;
+	WRITE_ONCE(leg->pr_key.listed, keys->listed);
+	spin_unlock_bh(&leg->lock);
+	if (had && !keys->listed)
+		istripe_leg_resend(leg);
+	if (had || !keys->listed)
+		return;
+	pr_info("%s/%u: keys of persistent reservations are registered: lost writes wait for their own path\n",
+		leg->volume->name, leg->index);
+	istripe_ghosts_warn(leg, "keys of persistent reservations are registered");
+}
+
+/* A LUN that did not answer everything before may do so now, and may still have others' keys. */
 static void key_ask_again(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
@@ -55,7 +90,7 @@ static void key_ask_again(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (READ_ONCE(nexus->reserved))
+		if (READ_ONCE(nexus->reserved) || istripe_pr_key_of_others(leg))
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	srcu_read_unlock(&leg->srcu, section);
 }

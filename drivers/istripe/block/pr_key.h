@@ -31,8 +31,17 @@ void istripe_pr_key_change_begin(struct istripe_leg *leg);
 /* The leg has another key, or none; between begin and end. */
 void istripe_pr_key_set(struct istripe_leg *leg, u64 key);
 
+/* The LUN has keys now, or may have some, or has none; between begin and end. */
+void istripe_pr_key_list(struct istripe_leg *leg, bool listed);
+
 /* Nexuses that had to wait for it log in. */
 void istripe_pr_key_change_end(struct istripe_leg *leg);
+
+/* The LUN has been asked: with keys in it there are no ghosts. Its worker. */
+void istripe_pr_key_found(struct istripe_nexus *nexus);
+
+/* Keys are listed, and none of ours is known: nobody tells when they go. */
+bool istripe_pr_key_of_others(const struct istripe_leg *leg);
 
 /* The LUN has told the nexus that its registration was preempted. Any context. */
 void istripe_pr_key_preempted(struct istripe_nexus *nexus);

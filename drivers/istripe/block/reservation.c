@@ -409,6 +409,9 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 	srcu_read_unlock(&leg->srcu, section);
 	if (ret)
 		return ret;
+	/* When ours is unregistered others may have theirs: the LUN is asked. */
+	if (what->sets_keys)
+		istripe_pr_key_list(leg, what->action != ISTRIPE_RESERVE_CLEAR);
 	if (what->registers && (!what->preempts || what->action_key == leg->pr_key.key))
 		istripe_pr_key_set(leg, what->new_key);
 	/*

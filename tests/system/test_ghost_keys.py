@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""No ghosts while the LUN lists keys of persistent reservations, whoever has registered them.
+
+Another host may write as soon as a write is answered: the lost write waits itself. The driver has
+not seen the registrations: they are of an earlier start of the volume, or of another host.
+"""
+
+import pytest
+
+from lab import lio, network, topology
+from lab.disk import Direct, noise, same
+from lab.ghost import (
+    AT,
+    KIB,
+    SETTLE_S,
+    held_write,
+    release,
+    silent,
+    state,
+    volume_over,
+    write_to_holder,
+)
+from lab.reservation import KEY, OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
+from lab.shell import read, wait_for, write
+from scripted.ghost import hold
+from scripted.registrations import RegisteredDisk
+from scripted.scenario import HONEST, Scenario
+from scripted.scsi import INVALID_FIELD, INVALID_OPCODE, PERSISTENT_RESERVE_IN, Result
+from scripted.server import Server
+
+MIB = 1 << 20
+PORTS = (3264, 3265)
+BUSY = 8
+SAID = "keys of persistent reservations are registered: lost writes wait"
+
+
+@pytest.fixture
+def servers(laboratory):
+    """Two targets of one name, so that no path can end the session of the other one."""
+    servers = [Server("0.0.0.0", port, network.NETNS).start() for port in PORTS]
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def clustered(servers, make_volume, links):
+    """A volume over both targets: (volume, the target that holds a write, the disk of both)."""
+    disk = RegisteredDisk()
+    targets = [server.load(scenario) for server, scenario in zip(
+        servers, (Scenario("ghost", hooks={"on_command": hold}), HONEST))]
+    for target in targets:
+        target.disk = disk
+    return volume_over(make_volume, links[:2], PORTS, targets[0], fence="auto"), targets[0], disk
+
+
+def counts(volume):
+    lost = volume.path_sysfs(0, 0)
+    return [read(lost / name) for name in ("waiting_writes", "ghost_writes")]
+
+
+def waits_itself(volume, writer):
+    """The first path is about to be lost with the write that its target holds."""
+    wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 60)
+    writer.join(SETTLE_S)
+    assert writer.is_alive(), "the write was sent again before the fence"
+    assert counts(volume) == ["1", "0"]
+
+
+def test_keys_of_an_earlier_start(clustered, servers, links, kernel_log):
+    """The target has kept them while the volume was down, and another host waits for its turn."""
+    volume, target, lun = clustered
+    with Reservations(volume.enable()) as keys:
+        assert keys.register(0, KEY) == 0
+        assert keys.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+    assert not kernel_log.matching(SAID)
+    volume.disable()
+    assert len(lun.keys) == 2 and lun.kind
+    with Direct(volume.enable()) as disk:
+        assert len(kernel_log.matching(SAID)) == 1
+        servers[0].arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            waits_itself(volume, writer)
+        finally:
+            links[0].set_up(True)
+        writer.finish()
+        release(servers[0], target)
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+    volume.disable()
+
+
+def test_lio_keeps_keys(targets, make_volume, links):
+    """The same with Linux's own target."""
+    ports = [targets(target) for target in
+             topology.lio_targets(links, lio.HoldingLun(16 * MIB), topology.TARGETS)]
+    holder = ports[0].luns[0].disk
+    volume = make_volume(ports[0], paths=links[:2], policy="failover", fence="auto",
+                         recovery_timeout_ms=-1, ghost_timeout_ms=-1,
+                         path={"default_time2wait": 0, "ping_interval_ms": 1000,
+                               "ping_timeout_ms": 5000})
+    write(volume.leg / "paths" / "1" / "target_name", ports[1].iqn)
+    with Reservations(volume.enable()) as keys:
+        assert keys.register(0, KEY) == 0
+        assert keys.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+    volume.disable()
+    with Direct(volume.enable()) as disk:
+        writer = write_to_holder(disk, holder, noise(4 * KIB, 1))
+        heal = silent(links[0], network.ISCSI_PORT)
+        try:
+            waits_itself(volume, writer)
+        finally:
+            heal()
+            holder.release()
+        writer.finish()
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+    volume.disable()
+
+
+@pytest.mark.parametrize("noticed", ["rescan", "unregistered"])
+def test_keys_of_another_host(clustered, servers, links, kernel_log, noticed):
+    """They come while the volume is up; when they go, the write that waited is sent again."""
+    volume, target, lun = clustered
+    device = volume.enable()
+    with Direct(device) as disk, Reservations(device) as ours:
+        if noticed == "rescan":
+            lun.register("another host", OTHER_KEY)
+            volume.rescan()
+            assert len(kernel_log.matching(SAID)) == 1
+        else:
+            assert ours.register(0, KEY) == 0
+            lun.register("another host", OTHER_KEY)
+            assert ours.register(KEY, 0) == 0
+        servers[0].arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            waits_itself(volume, writer)
+            lun.register("another host", 0)
+            volume.rescan()
+            writer.finish()
+            assert counts(volume) == ["0", "1"]
+        finally:
+            links[0].set_up(True)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        release(servers[0], target)
+    volume.disable()
+
+
+@pytest.mark.parametrize("answer", [
+    Result.check(*INVALID_OPCODE), Result.check(*INVALID_FIELD), Result.check(4, 0x44, 0),
+    Result(BUSY), Result(data=bytes(3)),
+], ids=["opcode", "field", "failure", "busy", "nonsense"])
+def test_target_that_does_not_tell(server, make_scripted, answer):
+    """The volume comes up all the same, and takes no key for registered."""
+
+    async def refuses(run, conn, task):
+        if task.opcode != PERSISTENT_RESERVE_IN:
+            return False
+        asked.append(task)
+        await run.target.respond(conn, task, answer)
+        return True
+
+    asked = []
+    volume, _ = make_scripted(Scenario("does not tell", hooks={"on_command": refuses}),
+                              path={"login_timeout_ms": 3000})
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(4 * KIB, 1))
+    assert asked
+    volume.disable()
+    assert server.violations() == []
