@@ -7,6 +7,7 @@ import mmap
 import os
 import random
 import subprocess
+import time
 
 import pytest
 
@@ -15,7 +16,7 @@ from lab.ghost import FAST, release
 from lab.istripe import EnableError, Named
 from lab.shell import read, udev_settle_told, wait_for, write
 from scripted.ghost import hold
-from scripted.scenario import HONEST, Scenario
+from scripted.scenario import HONEST, Held, Scenario
 from scripted.scsi import (
     CHECK_CONDITION,
     MODE_SENSE_6,
@@ -28,6 +29,8 @@ from scripted.volatile import VolatileDisk
 
 KIB = 1 << 10
 AT = 64 * KIB
+#: A path is not lost before its cache would have been flushed.
+PATIENCE = {"ping_interval_ms": 5000, "ping_timeout_ms": 20000}
 
 
 @pytest.fixture
@@ -158,6 +161,39 @@ def test_down_flushes_what_it_can(make_server, make_volume, links, kernel_log):
     assert cut(good.disk) == 0
     assert kernel_log.matching(f"{volume.name}: leg 0: .*: its write cache is not flushed")
     assert not kernel_log.matching(f"{volume.name}: leg 1.*: its write cache is not flushed")
+
+
+def test_down_while_flushes_hang(make_server, make_volume, links, kernel_log):
+    """Legs and paths do not add up: 15 s for all, and the leg that answers is flushed."""
+    servers = [make_server() for _ in range(4)]
+    held = [Held(SYNCHRONIZE_CACHE_16) for _ in servers[:3]]
+    scenarios = [*(Scenario("holds", hooks={"on_command": each.on_command}) for each in held), HONEST]
+    for index, (server, scenario) in enumerate(zip(servers, scenarios)):
+        server.load(scenario, VolatileDisk, identity=f"6001405{index:025x}")
+    paths = [[{**PATIENCE, "portal": f"{link.address}:{server.port}", "nic": link.nic, "lun": 0,
+               "target_name": server.target.iqn, "connections": 2} for link in links]
+             for server in servers]
+    volume = make_volume(servers[0].target, path=paths[0][0],
+                         more_legs=[leg[0] for leg in paths[1:]], chunk_bytes=64 * KIB)
+    for leg, (_, second) in enumerate(paths):
+        volume.add_path(1, second, leg)
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(256 * KIB, 1))
+    good = servers[3].target.disk
+    assert good.cached
+    for server in servers:
+        server.arm()
+    start = time.monotonic()
+    volume.disable()
+    took_s = time.monotonic() - start
+    for server, each in zip(servers, held):
+        assert len(each.tasks) == 1
+        server.call(each.release())
+    assert took_s < 40
+    assert cut(good) == 0
+    for leg in range(4):
+        lines = kernel_log.matching(f"{volume.name}: leg {leg}.*: its write cache is not flushed")
+        assert len(lines) == (leg < 3)
 
 
 #: Sense data, how often one leg says so, and what fsync() comes to.

@@ -126,6 +126,8 @@ static int session_lun_io(struct istripe_nexus *nexus, struct istripe_session *s
 	int ret;
 
 	istripe_lun_io_begin(&io, nexus, walk->timeout_ms, walk->why);
+	if (walk->unkillable)
+		io.deadline = walk->deadline;
 	io.session = session;
 	io.lun = &nexus->leg->lun;
 	ret = fn(&io, walk);
@@ -192,9 +194,11 @@ bool istripe_lun_io_is_lost(int error)
 	return error == -ENOTCONN || error == -ETIMEDOUT;
 }
 
-/* May another nexus do what failed? It was lost, or its port takes no I/O. */
-static bool lun_io_goes_elsewhere(int error)
+/* May another nexus do what failed? It was lost, or its port takes no I/O; and there is time. */
+static bool lun_io_goes_elsewhere(const struct istripe_lun_walk *walk, int error)
 {
+	if (walk->unkillable && (error == -ETIMEDOUT || time_after_eq(jiffies, walk->deadline)))
+		return false;
 	return istripe_lun_io_is_lost(error) || error == -ENOLINK;
 }
 
@@ -213,7 +217,7 @@ int istripe_lun_io_over_leg(struct istripe_leg *leg, struct istripe_lun_walk *wa
 		    !istripe_alua_usable(READ_ONCE(nexus->access.state)))
 			continue;
 		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
-		if (!lun_io_goes_elsewhere(ret))
+		if (!lun_io_goes_elsewhere(walk, ret))
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/async.h>
 #include <linux/blk-mq.h>
 #include <linux/jiffies.h>
 #include <linux/printk.h>
@@ -91,24 +92,32 @@ static int writeback_flush_leg(const struct istripe_lun_io *io, struct istripe_l
 	return istripe_lun_io_flush(io);
 }
 
-void istripe_writeback_flush(struct istripe_volume *volume)
+/* With a deadline of its own, so that a leg that hangs never takes the time of others. */
+static void writeback_flush(void *data, async_cookie_t cookie)
 {
+	struct istripe_leg *leg = data;
 	struct istripe_reason why = {};
 	struct istripe_lun_walk walk = {
-		.volume = volume,
-		.timeout_ms = ISTRIPE_WRITEBACK_MS,
+		.volume = leg->volume,
+		.deadline = jiffies + msecs_to_jiffies(ISTRIPE_WRITEBACK_MS),
 		.unkillable = true,
 		.why = &why,
 	};
+
+	if (istripe_super_over_leg(leg, &walk, writeback_flush_leg))
+		pr_warn("%s: %s: its write cache is not flushed\n", leg->volume->name, why.text);
+}
+
+void istripe_writeback_flush(struct istripe_volume *volume)
+{
+	ASYNC_DOMAIN_EXCLUSIVE(flushes);
 	struct istripe_leg *leg;
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
 		leg = volume->legs[i];
-		if (!leg->lun.caching.write_cache && !READ_ONCE(leg->write_through))
-			continue;
-		if (istripe_lun_io_over_leg(leg, &walk, writeback_flush_leg))
-			pr_warn("%s: %s: its write cache is not flushed\n", volume->name,
-				why.text);
+		if (leg->lun.caching.write_cache || READ_ONCE(leg->write_through))
+			async_schedule_domain(writeback_flush, leg, &flushes);
 	}
+	async_synchronize_full_domain(&flushes);
 }

@@ -45,7 +45,7 @@ int istripe_writeback_end(struct istripe_volume *volume);
 /*
  * After that, with the legs still up: flushes the write caches of their LUNs, as the SCSI disk
  * driver does, so that data that nobody has flushed survive the target's power, too; what fails at
- * one leg is logged. Sleeps for ISTRIPE_WRITEBACK_MS for each path at most, unkillable.
+ * one leg is logged. Sleeps for ISTRIPE_WRITEBACK_MS, unkillable; without memory, for each leg.
  */
 void istripe_writeback_flush(struct istripe_volume *volume);
 
