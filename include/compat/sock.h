@@ -7,6 +7,7 @@
 #include <linux/in6.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
+#include <net/inet_sock.h>
 #include <net/sock.h>
 
 /* kernel_bind() and kernel_connect() take a sockaddr or a sockaddr_unsized. */
@@ -26,6 +27,16 @@ static inline int istripe_compat_bind(struct socket *sock, const struct sockaddr
 {
 	return kernel_bind(sock, istripe_compat_sockaddr(address),
 			   istripe_compat_address_bytes(address));
+}
+
+/* connect() takes the port, which then is one for each portal; bind() the address only. */
+static inline void istripe_compat_bind_no_port(struct sock *sk)
+{
+#ifdef ISTRIPE_HAVE_INET_SET_BIT
+	inet_set_bit(BIND_ADDRESS_NO_PORT, sk);
+#else
+	inet_sk(sk)->bind_address_no_port = 1;
+#endif
 }
 
 static inline int istripe_compat_connect(struct socket *sock,

@@ -393,6 +393,28 @@ def test_sockets_are_of_the_namespace_that_enables(make_lio, make_volume, own_na
     wait_for("the namespace to go", lambda: not has_peer(), 60)
 
 
+@pytest.mark.parametrize("source", ["", OWN_SOURCE], ids=["any", "source"])
+def test_ports_are_of_a_portal(make_lio, make_volume, own_namespace, source):
+    """Without a NIC, connections to several portals may have the same local ports: they leave the
+    host's other programs some.
+    """
+    portals = [OWN_ADDRESS, "10.55.9.3", "10.55.9.4"]
+    for address in portals[1:]:
+        run("ip", "addr", "add", f"{address}/24", "dev", OWN_PEER, netns=network.NETNS)
+    run("sysctl", "-q", "-w", "net.ipv4.ip_local_port_range=40000 40007", netns=own_namespace)
+    target = make_lio(16 * MIB, params=NO_WAIT)
+    for address in portals:
+        target.add_portal(address)
+    paths = [{**QUICK, "portal": f"{address}:3260", "target_name": target.iqn, "lun": 0,
+              "connections": 6, "source_address": source} for address in portals[:2]]
+    volume = make_volume(target, path=paths[0], more_paths=paths[1:], fence="path")
+    run("sh", "-c", f"echo 1 > {volume.config}/enable", netns=own_namespace)
+    wait_for("all connections", lambda: len(sockets(own_namespace)) == 12, 60)
+    run("bash", "-c", f"exec 3<>/dev/tcp/{portals[2]}/3260", netns=own_namespace)
+    assert volume.state() == read(volume.path_sysfs(0, 1) / "state") == "live"
+    volume.disable()
+
+
 # The kernel's static key
 
 def memalloc_sockets():

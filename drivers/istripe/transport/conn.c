@@ -299,9 +299,10 @@ static void conn_set_scope(const struct istripe_conn *conn, struct sockaddr_stor
 }
 
 /*
- * Takes a port even without a source address. connect() can give a socket that is bound to a NIC
- * and one that is not the same addresses and ports when both connect at a time (see
- * __inet_check_established()); the target then resets one of them.
+ * With a NIC it takes a port here. connect() would give a socket without a NIC the addresses and
+ * ports that one with a NIC has (see __inet_check_established()), and the target would reset one of
+ * them; but it leaves out ports that bind() has taken. These are gone for all portals, and all
+ * programs, so a socket without a NIC gets its port from connect().
  */
 static int conn_bind(struct istripe_conn *conn, struct sockaddr_storage *portal, struct net *net)
 {
@@ -324,6 +325,10 @@ static int conn_bind(struct istripe_conn *conn, struct sockaddr_storage *portal,
 		source.ss_family = portal->ss_family;
 	conn_set_scope(conn, portal);
 	conn_set_scope(conn, &source);
+	if (!way->nic[0] && any)
+		return 0;
+	if (!way->nic[0])
+		istripe_compat_bind_no_port(conn->sock->sk);
 	ret = istripe_compat_bind(conn->sock, &source);
 	/* All ports are in use: connect() finds one that is free for this portal. */
 	return any && ret == -EADDRINUSE ? 0 : ret;
