@@ -73,6 +73,9 @@ static void reset_nexus_work(struct work_struct *work)
 	struct istripe_nexus *nexus = container_of(work, struct istripe_nexus, reset.work);
 	unsigned int noio = memalloc_noio_save();
 
+	/* Others, whose sessions were dead, had the threads. */
+	if (time_before(jiffies, nexus->reset.until + msecs_to_jiffies(PING_MS)))
+		nexus->reset.until = jiffies + msecs_to_jiffies(PING_MS);
 	if (nexus->reset.session)
 		reset_release(nexus, true);
 	else
@@ -81,8 +84,8 @@ static void reset_nexus_work(struct work_struct *work)
 }
 
 /*
- * The deadline starts now: without memory for threads these works run one after the other, within
- * the time of one. istripe_nexus_destroy() cancels the work of a nexus that is taken out meanwhile.
+ * Without memory for threads these works run one after the other, all within thrice the time of one:
+ * later ones have none. istripe_nexus_destroy() cancels that of a nexus that is taken out meanwhile.
  */
 static void reset_queue(struct istripe_nexus *nexus)
 {

@@ -37,7 +37,7 @@ const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result);
 /* A nexus is live: refusals start again, unless they count as "not supported". Its worker. */
 void istripe_lun_reset_live(struct istripe_nexus *nexus);
 
-/* Sets nexus->resettable. Waits while a reset quiesces other nexuses, two seconds at most. */
+/* Sets nexus->resettable. Waits while a reset quiesces other nexuses, four seconds at most. */
 void istripe_lun_reset_expect(struct istripe_nexus *nexus);
 
 void istripe_lun_reset_init(struct istripe_leg *leg);
@@ -49,13 +49,14 @@ void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);
  *
  * The tasks of that session end with -ECANCELED, those of the leg's other nexuses with -EAGAIN.
  * New commands of the other nexuses wait for at most three seconds: a ping, the answer, and the
- * collection of what was ended, a second each. If the target needs longer they are sent; if the
- * reset ends one of these without an answer, that is left to its time-out.
+ * collection of what was ended, a second each (for seven where threads are short). If the target
+ * needs longer they are sent; if the reset ends one of these without an answer, that is left to its
+ * time-out.
  *
  * A refusal may be transient: the caller asks again. A target that has refused three times in a
  * row, over at least five seconds, counts as one that does not know the function.
  *
- * The nexus's worker; sleeps for up to 12 s, and as long for each other nexus of the leg that does
+ * The nexus's worker; sleeps for up to 16 s, and as long for each other nexus of the leg that does
  * the same. Returns 0; -ETIMEDOUT no answer; -EOPNOTSUPP or -EIO as the target answered; -ENOTCONN
  * the session has had a fault.
  */

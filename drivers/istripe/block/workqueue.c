@@ -9,7 +9,9 @@ struct workqueue_struct *istripe_overlay_wq;
 int istripe_workqueues_init(void)
 {
 	istripe_recovery_wq = alloc_workqueue("istripe_recovery", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	istripe_reset_wq = alloc_workqueue("istripe_reset", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* As many as can be: the works of one leg may get no more than one NUMA node's share. */
+	istripe_reset_wq = alloc_workqueue("istripe_reset", WQ_MEM_RECLAIM | WQ_UNBOUND,
+					   WQ_UNBOUND_MAX_ACTIVE);
 	istripe_overlay_wq = alloc_workqueue("istripe_overlay", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (istripe_recovery_wq && istripe_reset_wq && istripe_overlay_wq)
 		return 0;
