@@ -5,7 +5,6 @@
 #include <linux/sched/mm.h>
 #include <linux/srcu.h>
 #include <linux/string.h>
-#include <compat/workqueue.h>
 
 #include <istripe/reason.h>
 #include "block/isid.h"
@@ -14,6 +13,7 @@
 #include "block/path.h"
 #include "block/proof.h"
 #include "block/volume.h"
+#include "block/workqueue.h"
 
 /* Other nexuses come back at the same time, and their logins go first. */
 #define PROOF_DELAY_MS	1000
@@ -449,8 +449,7 @@ static void proof_end(struct istripe_proof *proof)
 		return;
 	}
 	proof->retry_ms = clamp(2 * proof->retry_ms, PROOF_RETRY_MIN_MS, PROOF_RETRY_MAX_MS);
-	queue_delayed_work(istripe_compat_unbound_wq(), &proof->work,
-			   msecs_to_jiffies(proof->retry_ms));
+	queue_delayed_work(istripe_proof_wq, &proof->work, msecs_to_jiffies(proof->retry_ms));
 }
 
 static void proof_work(struct work_struct *work)
@@ -520,7 +519,7 @@ void istripe_proof_live(struct istripe_nexus *nexus)
 void istripe_proof_schedule(struct istripe_leg *leg)
 {
 	if (READ_ONCE(leg->proof.started) && !READ_ONCE(leg->proof.harmful))
-		mod_delayed_work(istripe_compat_unbound_wq(), &leg->proof.work,
+		mod_delayed_work(istripe_proof_wq, &leg->proof.work,
 				 msecs_to_jiffies(PROOF_DELAY_MS));
 }
 

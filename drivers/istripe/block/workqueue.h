@@ -14,6 +14,9 @@ extern struct workqueue_struct *istripe_reset_wq;
 /* Waits for I/O of the volume: on istripe_recovery_wq that could keep it from going on. */
 extern struct workqueue_struct *istripe_overlay_wq;
 
+/* Proofs sleep for minutes; as many at a time as a host may have in test logins. */
+extern struct workqueue_struct *istripe_proof_wq;
+
 /* Makes the workqueues. Returns 0 or -ENOMEM. */
 int istripe_workqueues_init(void);
 

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Proofs of a host: as many at a time as its targets, and its other works, can bear."""
+
+import asyncio
+import threading
+import time
+
+from lab.istripe import Named
+from lab.shell import read, wait_for
+from scripted.scenario import Scenario
+
+#: As PROOFS_MAX of block/workqueue.c.
+PROOFS_MAX = 16
+PATH = {"login_timeout_ms": 120000, "ping_interval_ms": 5000, "ping_timeout_ms": 20000, "lun": 0}
+
+
+def test_some_at_a_time(make_server, make_volume, links):
+    """Of more legs than that, the last ones are proven when the first ones are."""
+    waiting, over = [], threading.Event()
+
+    async def on_login(run, conn, _pdu):
+        # The sessions of both paths are there: it is a test session that logs in.
+        if len(run.target.sessions) < len(links) or over.is_set():
+            return False
+        waiting.append(conn)
+        while not over.is_set():
+            await asyncio.sleep(0.1)
+        return False
+
+    servers = [make_server() for _ in range(PROOFS_MAX + 2)]
+    for index, server in enumerate(servers):
+        server.load(Scenario("holds test logins", hooks={"on_login": on_login}),
+                    identity=f"6001405{index:025x}")
+    paths = [[{**PATH, "portal": f"{link.address}:{server.port}", "nic": link.nic,
+               "target_name": server.target.iqn} for link in links] for server in servers]
+    volume = make_volume(Named(servers[0].target.iqn), path=paths[0][0],
+                         more_legs=[leg[0] for leg in paths[1:]])
+    for leg, (_, second) in enumerate(paths):
+        volume.add_path(1, second, leg)
+    volume.enable()
+    try:
+        wait_for("test logins", lambda: len(waiting) == PROOFS_MAX, 60)
+        time.sleep(3)
+        assert len(waiting) == PROOFS_MAX
+    finally:
+        over.set()
+    for leg in range(len(servers)):
+        wait_for(f"the proof of leg {leg}", lambda leg=leg: read(
+            volume.path_sysfs(leg) / "fenced_through") == "1", 120)
+    volume.disable()
