@@ -12,6 +12,13 @@
 #include "block/write_through.h"
 #include "scsi/cdb.h"
 
+/*
+ * blk_mq_alloc_rqs() has 64 KiB for a request at most, its own part (less than 1 KiB) included.
+ * volume_parts() keeps legs times parts below this limit.
+ */
+static_assert(ISTRIPE_LEGS_MAX *
+	      (sizeof(struct istripe_leg_task) + sizeof(struct istripe_extent)) + SZ_1K < SZ_64K);
+
 u32 istripe_io_bytes(u32 legs, u32 parts)
 {
 	const struct istripe_io *io = NULL;
