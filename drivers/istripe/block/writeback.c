@@ -104,7 +104,7 @@ static void writeback_flush(void *data, async_cookie_t cookie)
 		.why = &why,
 	};
 
-	if (istripe_super_over_leg(leg, &walk, writeback_flush_leg))
+	if (istripe_lun_io_over_leg(leg, &walk, writeback_flush_leg))
 		pr_warn("%s: %s: its write cache is not flushed\n", leg->volume->name, why.text);
 }
 
