@@ -4,7 +4,6 @@
 import fcntl
 import os
 import pty
-import resource
 import signal
 import subprocess
 import termios
@@ -131,12 +130,9 @@ def test_secret_is_not_in_the_command_line_or_environment(tool, secret_file):
 
 def dumps_core(words, folder, env=None):
     """Whether the kernel takes the memory of a program that aborts when it has read a line."""
-    def allow():
-        most = resource.getrlimit(resource.RLIMIT_CORE)[1]
-        resource.setrlimit(resource.RLIMIT_CORE, (most, most))
-
-    with subprocess.Popen(words, cwd=folder, env=env, stdin=subprocess.PIPE,
-                          stdout=subprocess.DEVNULL, preexec_fn=allow) as process:
+    allowed = ["sh", "-c", 'ulimit -c "$(ulimit -Hc)"; exec "$@"', "sh", *words]
+    with subprocess.Popen(allowed, cwd=folder, env=env, stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL) as process:
         process.stdin.write(f"{SECRET}\n".encode())
         process.stdin.flush()
         wait_for(lambda: fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)) == bytes(4))
