@@ -22,7 +22,7 @@ def volume(tool):
      "command_timeout_ms: 30000 -> 20000\n"),
     (["--leg", "0", "fence=path,policy=failover"],
      {"db/legs/0/fence": "path", "db/legs/0/policy": "failover"},
-     "fence: auto -> path\npolicy: interleave -> failover\n"),
+     "policy: interleave -> failover\nfence: auto -> path\n"),
     (["--leg=0", "--path=1", "ping_interval=1s"], {f"{PATH}/ping_interval_ms": "1000"},
      "ping_interval_ms: 2000 -> 1000\n"),
 ])
@@ -35,17 +35,57 @@ def test_set(volume, words, files, said):
 
 
 def test_what_was_written_is_put_back(volume):
-    out, err = volume.run("set", "db", "--leg", "0", "--path", "1", "weight=5,dscp=8,priority=9",
-                          code=1, FAKE_REFUSE="priority=9")
-    assert not out and f'{PATH}/priority refuses "9": Invalid argument' in err
+    out, err = volume.run("set", "db", "--leg", "0", "--path", "1", "weight=5,dscp=8,priority=7",
+                          code=1, FAKE_REFUSE="priority=7")
+    assert not out and f'{PATH}/priority refuses "7": Invalid argument' in err
     assert "kernel: istripe: db/0/0: priority: is refused" in err
-    assert "nothing else is changed" in err
+    assert err.endswith("dscp was 8 until it was put back\n            weight was 5 until it was put "
+                        "back\n            nothing else is changed\n")
     assert [volume.value(f"{PATH}/{name}") for name in ("weight", "dscp")] == ["1", "0"]
 
 
 def untouched(tool, *names):
     """Those of them whose time is still the one that a test has set."""
     return [name for name in names if not os.stat(tool.tree / name).st_mtime_ns]
+
+
+@pytest.mark.parametrize("words, refused, kept, said", [
+    (["recovery_timeout=1s,queue_depth=9"], "", "db/recovery_timeout_ms",
+     "db is up, and queue_depth is refused until it is down\n"),
+    (["--leg", "0", "fence_timeout=0,policy=nonsense"], "", "db/legs/0/fence_timeout_ms",
+     'policy: "nonsense" is refused, allowed is interleave'),
+    # What the tool cannot tell.
+    (["recovery_timeout=1s,command_timeout=31s"], "command_timeout_ms=31000", "db/recovery_timeout_ms",
+     "command_timeout_ms: is refused"),
+    *((["--leg", "0", f"{given},policy=failover,alua=off"], "alua=off", f"db/legs/0/{file}",
+       "policy was failover until it was put back\n")
+      for given, file in (("fence_timeout=0", "fence_timeout_ms"), ("fence=path", "fence"),
+                          ("ghost_timeout=0", "ghost_timeout_ms"))),
+])
+def test_what_is_not_undone_comes_last(volume, words, refused, kept, said):
+    """Requests that recovery_timeout_ms fails, and fences that end, do not come back with the value."""
+    os.utime(volume.tree / kept, ns=(0, 0))
+    out, err = volume.run("set", "db", *words, code=1, FAKE_REFUSE=refused)
+    assert not out and said in err
+    assert untouched(volume, kept) == [kept]
+
+
+def test_what_was_in_force_is_said(volume):
+    _, err = volume.run("set", "db", "--leg", "0", "fence=path,fence_timeout=0", code=1,
+                        FAKE_REFUSE="fence=path")
+    assert "fence_timeout_ms was 0 until it was put back\n" in err
+    assert volume.value("db/legs/0/fence_timeout_ms") == "-1"
+    volume.run("down", "db")
+    _, err = volume.run("set", "db", "recovery_timeout=1s,queue_depth=9", code=1,
+                        FAKE_REFUSE="recovery_timeout_ms=1000")
+    assert "until it was put back" not in err and volume.value("db/queue_depth") == "128"
+
+
+def test_a_path_that_is_off_takes_all(volume):
+    (volume.tree / PATH / "enable").write_text("0\n")
+    words = ["db", "--leg", "0", "--path", "1", "nic=eth5,lun=3"]
+    assert "lun: 0 -> 3\n" in volume.run("set", "--dry-run", *words)[0]
+    assert volume.run("set", *words)[0] == "nic:  -> eth5\nlun: 0 -> 3\n"
 
 
 @pytest.mark.parametrize("words, changed, kept, said", [

@@ -139,9 +139,20 @@ static bool is_left(const struct set_options *options, const struct volume *volu
 	return volume->up && !(known && known->live) && is_unchanged(options, now, wanted);
 }
 
+/* A live value has had an effect meanwhile: requests may have failed, a fence may have ended. */
+static void meanwhile_add(const struct set_options *options, const struct volume *volume,
+			  const struct setting *item, struct fault *fault)
+{
+	const struct known *known = known_find(place_kind(options), item->name);
+
+	if (volume->up && known && known->live)
+		fault_add(fault, "%s was %s until it was put back", item->name, item->value);
+}
+
 /* Undoes what was written before a refusal; a secret cannot be read back. */
-static void put_back(const struct set_options *options, const struct settings *now,
-		     const struct settings *wanted, size_t count, struct fault *fault)
+static void put_back(const struct set_options *options, const struct volume *volume,
+		     const struct settings *now, const struct settings *wanted, size_t count,
+		     struct fault *fault)
 {
 	struct fault after = { 0 };
 
@@ -157,19 +168,31 @@ static void put_back(const struct set_options *options, const struct settings *n
 		else if (tree_set(options->name, options->leg, options->path, name, old->value,
 				  &after))
 			fault_add(fault, "and %s could not be put back: %s", name, after.text);
+		else
+			meanwhile_add(options, volume, &wanted->items[count], fault);
 	}
 	interrupt_hold(false);
 	fault_add(fault, "nothing else is changed");
 }
 
-static int live_check(const struct set_options *options, const char *name, struct fault *fault)
+/* Of a path: whether the module takes all, or in a while, as a login is not foreseen here. */
+static bool path_may_take(const struct set_options *options, const struct volume *volume,
+			  const struct known *known)
+{
+	if (options->path == NONE)
+		return false;
+	if (leg_find_path(volume_find_leg(volume, options->leg), options->path)->off)
+		return true;
+	return known->login && (!options->dry_run ||
+				fence_path_is_lost(options->name, options->leg, options->path));
+}
+
+static int live_check(const struct set_options *options, const struct volume *volume,
+		      const char *name, struct fault *fault)
 {
 	const struct known *known = known_find(place_kind(options), name);
 
-	if (!known || known->live)
-		return 0;
-	if (options->path != NONE && known->login &&
-	    fence_path_is_lost(options->name, options->leg, options->path))
+	if (!known || known->live || path_may_take(options, volume, known))
 		return 0;
 	fault_set(fault, -EBUSY, "%s is up, and %s is refused until it is down", options->name,
 		  name);
@@ -180,7 +203,10 @@ static int live_check(const struct set_options *options, const char *name, struc
 	return -EBUSY;
 }
 
-/* For --dry-run: otherwise the module, which may be of another version, says it itself. */
+/*
+ * Before anything is written of several values: what one that is in force does cannot be taken
+ * back. One alone is left to the module, which may be of another version.
+ */
 static int values_check(const struct set_options *options, const struct volume *volume,
 			const struct settings *now, const struct settings *wanted,
 			struct fault *fault)
@@ -193,7 +219,7 @@ static int values_check(const struct set_options *options, const struct volume *
 
 		ret = known_check(place_kind(options), item->name, item->value, fault);
 		if (!ret && volume->up && !is_left(options, volume, now, item))
-			ret = live_check(options, item->name, fault);
+			ret = live_check(options, volume, item->name, fault);
 	}
 	return ret;
 }
@@ -235,7 +261,7 @@ static int settings_write(const struct set_options *options, const struct volume
 	int ret = names_check(options, now, wanted, fault);
 	size_t i;
 
-	if (!ret && options->dry_run)
+	if (!ret && (options->dry_run || wanted->count > 1))
 		ret = values_check(options, volume, now, wanted, fault);
 	for (i = 0; !ret && i < wanted->count; i++) {
 		const struct setting *item = &wanted->items[i];
@@ -244,7 +270,7 @@ static int settings_write(const struct set_options *options, const struct volume
 			ret = tree_set(options->name, options->leg, options->path, item->name,
 				       item->value, fault);
 		if (ret)
-			put_back(options, now, wanted, i, fault);
+			put_back(options, volume, now, wanted, i, fault);
 	}
 	for (i = 0; !ret && i < wanted->count; i++)
 		change_print(options, volume, now, &wanted->items[i]);
@@ -274,23 +300,37 @@ static void secrets_mention(const struct set_options *options)
 	volume_free(&one);
 }
 
-/*
- * The chunk comes last, so that it never has to be put back: the module refuses superblocks that
- * say another chunk than one that was written, and shows one also when none was.
- */
-static void chunk_put_last(struct settings *wanted)
+static void put_last(struct settings *wanted, const char *name)
 {
+	struct setting *items = wanted->items, item;
 	size_t i;
 
 	for (i = 0; i + 1 < wanted->count; i++) {
-		struct setting chunk = wanted->items[i];
-
-		if (strcmp(chunk.name, "chunk_bytes"))
+		if (strcmp(items[i].name, name))
 			continue;
-		wanted->items[i] = wanted->items[wanted->count - 1];
-		wanted->items[wanted->count - 1] = chunk;
+		item = items[i];
+		memmove(&items[i], &items[i + 1], (wanted->count - i - 1) * sizeof(*items));
+		items[wanted->count - 1] = item;
 		break;
 	}
+}
+
+/*
+ * Those that fail requests or end fences when they are in force only for a moment come behind the
+ * others, which may be refused. The chunk comes last, so that it never has to be put back: the
+ * module refuses superblocks that say another chunk than one that was written, and shows one also
+ * when none was.
+ */
+static void lasting_put_last(struct settings *wanted)
+{
+	static const char *const names[] = {
+		"recovery_timeout_ms", "ghost_timeout_ms", "fence_timeout_ms", "fence",
+		"chunk_bytes",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		put_last(wanted, names[i]);
 }
 
 /*
@@ -360,7 +400,7 @@ int command_set(const struct command *command, int argc, char **argv)
 	if (!ret)
 		ret = wanted_read(options.list, &one, &fault);
 	if (!ret)
-		chunk_put_last(&one.legs[0].paths[0].settings);
+		lasting_put_last(&one.legs[0].paths[0].settings);
 	interrupt_catch();
 	if (ret) {
 		code = command_usage(command, &fault);
