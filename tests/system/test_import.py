@@ -247,6 +247,22 @@ def test_one_path_of_records(tool, make_lio, links, records, conf):
     assert file.read_text(encoding="utf-8").count("from_node = yes") == 1 and tool("apply", "db") == ""
 
 
+@pytest.mark.parametrize("first, most, ours", [
+    (2 * MIB, 16776192, (2 * MIB, 16776192)), (256 * KIB, 64 * KIB, (64 * KIB, 64 * KIB))])
+def test_first_bursts_that_are_longer_than_others(tool, make_lio, records, conf, first, most, ours):
+    """The stock initiator logs in with such records, too."""
+    target = make_lio(16 * MIB, all_links=True)
+    records(target)
+    update(target, node__session__iscsi__FirstBurstLength=first,
+           node__session__iscsi__MaxBurstLength=most)
+    volume = bring_up(tool)
+    assert "from_node = yes" in (conf / "db.conf").read_text(encoding="utf-8")
+    for number in (0, 1):
+        offered = live(volume, number) / "session" / "offered"
+        assert read(offered / "FirstBurstLength") == str(ours[0])
+        assert read(offered / "MaxBurstLength") == str(ours[1])
+
+
 def test_chap_of_records(tool, make_lio, records, conf):
     target = make_lio(16 * MIB, all_links=True, chap=(USER, SECRET),
                       chap_mutual=(MUTUAL_USER, MUTUAL_SECRET))

@@ -142,6 +142,20 @@ def test_setting_of_a_path(tool, volume, theirs):
     assert changed(before, volume(*words)) == {}
 
 
+def test_bursts_fit(tool, volume):
+    """FirstBurstLength is taken only with a MaxBurstLength that is as long, also with the default."""
+    names = [f"{PATHS[1]}/{name}_burst_length" for name in ("first", "max")]
+    before, theirs = files(tool), "node.session.iscsi."
+    for first, most, ours in (("2097152", "16776192", ["2097152", "16776192"]),
+                              ("2097152", "131072", ["131072", "131072"]),
+                              ("262144", "16776192", ["262144", "1048576"])):
+        update(tool, f"{theirs}FirstBurstLength", first, *SECOND)
+        update(tool, f"{theirs}MaxBurstLength", most, *SECOND)
+        after = volume()
+        assert [after[name] for name in names] == ours
+    assert changed(before, after) == {}
+
+
 def test_chap_goes_with_the_passwords(tool, volume):
     before = files(tool)
     for name in ("authmethod", "password", "password_in"):

@@ -208,6 +208,28 @@ def test_range(tool, stock, theirs, value, message):
     assert f"next: iscsiadm -m node {words} -o update -n {theirs} -v VALUE" in err
 
 
+FIRST, MAX = "node.session.iscsi.FirstBurstLength", "node.session.iscsi.MaxBurstLength"
+
+
+@pytest.mark.parametrize("first, most, ours, said", [
+    ("1048576", "16776192", {"first_burst_length": "1M"}, ""),
+    ("1048580", "16776192", {"first_burst_length": "1048580", "max_burst_length": "16383K"}, ""),
+    ("2097152", "2097152", {"first_burst_length": "2M", "max_burst_length": "2M"}, ""),
+    ("262144", "65536", {"first_burst_length": "64K", "max_burst_length": "64K"}, "65536"),
+    ("16777215", "16776192", {"first_burst_length": "16383K", "max_burst_length": "16383K"},
+     "16776192"),
+])
+def test_a_first_burst_is_no_longer_than_others(tool, stock, first, most, ours, said):
+    """open-iscsi logs in with such records, too; the module would refuse these settings."""
+    stock(record(**{FIRST: first, MAX: most}))
+    out, err = tool.run("import", "db")
+    given = {name: value for its in sections(out).values() for name, value in its.items()}
+    assert {name: value for name, value in given.items() if "burst" in name} == ours
+    assert err == (f"istripectl: warning: record -T {T1} -p 192.0.2.10:3260 -I default: {FIRST} = {first} "
+                   f"is more than MaxBurstLength: {said} is taken for both, as by open-iscsi\n"
+                   if said else "")
+
+
 @pytest.mark.parametrize("theirs, ours", [
     ("node.session.timeo.replacement_timeout", "recovery_timeout_ms"),
     ("node.session.queue_depth", "queue_depth")])

@@ -71,7 +71,8 @@ static const struct row rows[] = {
 	     "the same, for CHAP; their order is not kept, the strongest one is first"),
 	PATH("node.session.iscsi.InitialR2T", "initial_r2t", TAKE_TEXT, NULL, "the same"),
 	PATH("node.session.iscsi.ImmediateData", "immediate_data", TAKE_TEXT, NULL, "the same"),
-	PATH("node.session.iscsi.FirstBurstLength", "first_burst_length", TAKE_TEXT, NULL, "bytes"),
+	PATH("node.session.iscsi.FirstBurstLength", "first_burst_length", TAKE_TEXT, NULL,
+	     "bytes, at most MaxBurstLength, which is not left out with more than 1048576"),
 	PATH("node.session.iscsi.MaxBurstLength", "max_burst_length", TAKE_TEXT, "16776192",
 	     "bytes"),
 	PATH("node.session.iscsi.MaxOutstandingR2T", "max_outstanding_r2t", TAKE_TEXT, "1",
@@ -329,6 +330,37 @@ static int row_take(const struct row *row, const struct settings *record,
 	return ret;
 }
 
+static void bursts_warn(const struct settings *record, long long first, const char *most)
+{
+	char *words = record_words(record);
+	struct fault warning;
+
+	fault_set(&warning, 0,
+		  "warning: record %s: node.session.iscsi.FirstBurstLength = %lld is more than MaxBurstLength: %s is taken for both, as by open-iscsi",
+		  words, first, most);
+	fault_print(&warning);
+	free(words);
+}
+
+/* As open-iscsi logs in: a first burst is never longer than others. */
+static void bursts_fit(const struct settings *record, struct settings *settings)
+{
+	static const char first_name[] = "first_burst_length", most_name[] = "max_burst_length";
+	const char *text = settings_value(settings, most_name);
+	long long first, most;
+
+	if (!value_number(settings_value(settings, first_name), &first))
+		return;
+	if (!*text && value_number(known_default(KNOWN_PATH, most_name), &most) && first > most) {
+		settings_put(settings, most_name, row_find(most_name)->left);
+		text = settings_value(settings, most_name);
+	}
+	if (!value_number(text, &most) || first <= most)
+		return;
+	bursts_warn(record, first, text);
+	settings_put(settings, first_name, text);
+}
+
 static int rows_take(const struct settings *record, bool of_volume, struct settings *settings,
 		     struct fault *fault)
 {
@@ -344,7 +376,11 @@ static int rows_take(const struct settings *record, bool of_volume, struct setti
 
 int openiscsi_path(const struct settings *record, struct settings *settings, struct fault *fault)
 {
-	return rows_take(record, false, settings, fault);
+	int ret = rows_take(record, false, settings, fault);
+
+	if (!ret)
+		bursts_fit(record, settings);
+	return ret;
 }
 
 static int differ(const struct row *row, const struct settings *a, const struct settings *b,
