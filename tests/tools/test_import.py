@@ -659,6 +659,14 @@ def test_table_is_that_of_the_manual(tool):
                       for name, ours, why in table(tool)]
 
 
+def test_table_says_how_long_segments_are(tool):
+    """The driver sends no longer ones, whatever a target takes."""
+    keys = (TOP / "drivers/istripe/iscsi/keys.c").read_text("utf-8")
+    most, = re.findall(r"TYPE_PEER,\n.*\n.*\.offer_default = (\d+),", keys)
+    why, = [why for name, _, why in table(tool) if name.endswith("MaxXmitDataSegmentLength")]
+    assert why == f"the target's limit holds, up to {most} bytes"
+
+
 def test_table_has_all_settings_of_a_record(tool):
     assert len(RECORD) > 90 and without_row(tool, RECORD) == []
     # Each name is a row of its own, but those of hardware adapters.
