@@ -120,9 +120,9 @@
 	_row(error_recovery_level, fixed, nothing, "0", key, (ERROR_RECOVERY_LEVEL))	\
 	_row(login_timeout_ms, live, nothing, "15000", number,				\
 	     (timers.login_timeout_ms, 100, 600000))					\
-	_row(ping_interval_ms, live, nothing, "2000", number,				\
+	_row(ping_interval_ms, live, keepalive, "2000", number,				\
 	     (timers.ping_interval_ms, 0, 3600000))					\
-	_row(ping_timeout_ms, live, nothing, "3000", number,				\
+	_row(ping_timeout_ms, live, keepalive, "3000", number,				\
 	     (timers.ping_timeout_ms, 100, 3600000))					\
 	_row(login_retry_max_ms, live, nothing, "10000", number,			\
 	     (timers.login_retry_max_ms, 1000, 600000))					\

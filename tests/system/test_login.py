@@ -330,6 +330,43 @@ def test_pings_are_switched_off_and_on(make_scripted):
     assert read(volume.path_sysfs() / "faults") == "0"
 
 
+def test_a_shorter_ping_interval_counts_at_once(make_scripted):
+    pings = []
+
+    async def noted(_run, _conn, ping):
+        pings.append(ping)
+        return False
+
+    volume, _ = make_scripted(Scenario("notes pings", hooks={"on_nop": noted}),
+                              path={"ping_interval_ms": 3600000, "ping_timeout_ms": 10000})
+    volume.enable()
+    before = len(pings)
+    write(volume.path / "ping_interval_ms", 500)
+    wait_for("further pings", lambda: len(pings) >= before + 2)
+    assert read(volume.path_sysfs() / "faults") == "0"
+
+
+def test_a_shorter_ping_timeout_counts_at_once(make_scripted):
+    """Also for a ping that has been sent."""
+    pings, answers = [], []
+
+    async def unanswered(_run, _conn, ping):
+        pings.append(ping)
+        return not answers
+
+    volume, _ = make_scripted(Scenario("answers no ping", hooks={"on_nop": unanswered}),
+                              path={"ping_interval_ms": 1000, "ping_timeout_ms": 3600000})
+    volume.enable()
+    wait_for("a ping", lambda: pings)
+    assert read(volume.path_sysfs() / "faults") == "0"
+    write(volume.path / "ping_timeout_ms", 2000)
+    wait_for("the end of the session", lambda: read(volume.path_sysfs() / "faults") != "0", 30)
+    # A later session waits no longer for its answers than a busy machine needs.
+    answers.append(True)
+    write(volume.path / "ping_timeout_ms", 10000)
+    wait_for("another session", lambda: volume.state() == "live" and volume.reconnects(), 60)
+
+
 def test_the_target_may_ping(make_lio, make_volume):
     """LIO sends NOP-Ins of its own when it is told to; an idle initiator answers them."""
     target = make_lio()

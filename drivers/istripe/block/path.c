@@ -120,7 +120,8 @@ u32 istripe_path_unfenced(const struct istripe_path *path)
 	return count;
 }
 
-static void path_tune_nexus(struct istripe_nexus *nexus)
+static void path_tell_nexus(struct istripe_nexus *nexus,
+			    void (*tell)(struct istripe_session *session))
 {
 	struct istripe_session *session;
 
@@ -128,11 +129,11 @@ static void path_tune_nexus(struct istripe_nexus *nexus)
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
 	session = smp_load_acquire(&nexus->owned);
 	if (session)
-		istripe_session_tune(session);
+		tell(session);
 	mutex_unlock(&nexus->session_lock);
 }
 
-void istripe_path_tune(struct istripe_path *path)
+static void path_tell(struct istripe_path *path, void (*tell)(struct istripe_session *session))
 {
 	/* The worker waits for session_lock: no memory may be waited for. */
 	unsigned int noreclaim = memalloc_noreclaim_save();
@@ -140,11 +141,24 @@ void istripe_path_tune(struct istripe_path *path)
 	struct istripe_nexus *nexus;
 	u32 at;
 
-	path_hold_congestion_control(path);
 	istripe_path_for_each_nexus(path, nexus, at)
-		path_tune_nexus(nexus);
+		path_tell_nexus(nexus, tell);
 	srcu_read_unlock(&path->leg->srcu, section);
 	memalloc_noreclaim_restore(noreclaim);
+}
+
+void istripe_path_tune(struct istripe_path *path)
+{
+	unsigned int noreclaim = memalloc_noreclaim_save();
+
+	path_hold_congestion_control(path);
+	memalloc_noreclaim_restore(noreclaim);
+	path_tell(path, istripe_session_tune);
+}
+
+void istripe_path_look(struct istripe_path *path)
+{
+	path_tell(path, istripe_session_look);
 }
 
 /* False: there is a session, or no login will come. */
@@ -173,7 +187,7 @@ static bool path_takes_login(const struct istripe_path *path, struct istripe_rea
 int istripe_path_relogin(struct istripe_path *path, const struct istripe_path_params *wanted,
 			 bool chap, struct istripe_reason *why)
 {
-	/* As in istripe_path_tune(). */
+	/* As in path_tell(). */
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	int ret = chap ? istripe_chap_hashes_add(&path->hashes, &wanted->chap) : 0;
 	int section = srcu_read_lock(&path->leg->srcu);

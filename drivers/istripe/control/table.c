@@ -56,6 +56,11 @@ static void apply_sockets(void *object)
 	istripe_path_tune(object);
 }
 
+static void apply_keepalive(void *object)
+{
+	istripe_path_look(object);
+}
+
 static void apply_login(void *object)
 {
 }

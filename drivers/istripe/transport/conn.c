@@ -508,7 +508,7 @@ void istripe_conn_halt(struct istripe_conn *conn)
 {
 	istripe_conn_cut(conn);
 	tasklet_kill(&conn->receive_tasklet);
-	cancel_delayed_work_sync(&conn->keepalive_work);
+	istripe_keepalive_stop(conn);
 	istripe_submitters_stop(conn);
 	cancel_work_sync(&conn->io_work);
 	cancel_work_sync(&conn->release_work);

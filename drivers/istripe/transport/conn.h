@@ -82,6 +82,7 @@ struct istripe_conn {
 	struct work_struct release_work;	/* @unreleased: at once, and when TCP calls */
 	struct llist_head unreleased;		/* answered tasks, data of which TCP holds */
 	struct delayed_work keepalive_work;
+	bool watched;			/* under socket_lock: others may queue the last one */
 	struct istripe_control ping;	/* must not fail for want of memory */
 	unsigned long last_receive;	/* jiffies */
 	unsigned long ping_sent;	/* jiffies, while PINGING */

@@ -4,6 +4,9 @@
  * ping_timeout_ms after that ends the session. Any received byte is a sign of life, and a ping goes
  * ahead of data, so a busy connection is not taken for a dead one (P15).
  */
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
 #include "transport/conn.h"
 #include "transport/keepalive.h"
 #include "transport/transport.h"
@@ -15,11 +18,33 @@ static void keepalive_rearm(struct istripe_conn *conn, u32 ms)
 				   msecs_to_jiffies(max(ms, 10u)));
 }
 
+static void keepalive_set_watched(struct istripe_conn *conn, bool watched)
+{
+	mutex_lock(&conn->session->socket_lock);
+	conn->watched = watched;
+	mutex_unlock(&conn->session->socket_lock);
+}
+
 void istripe_keepalive_start(struct istripe_conn *conn)
 {
 	conn->last_receive = jiffies;
 	clear_bit(ISTRIPE_CONN_PINGING, &conn->flags);
+	keepalive_set_watched(conn, true);
 	keepalive_rearm(conn, READ_ONCE(conn->session->path->timers.ping_interval_ms) ?: 1000);
+}
+
+void istripe_keepalive_look(struct istripe_conn *conn)
+{
+	lockdep_assert_held(&conn->session->socket_lock);
+	if (conn->watched)
+		mod_delayed_work(istripe_io_wq, &conn->keepalive_work, 0);
+}
+
+void istripe_keepalive_stop(struct istripe_conn *conn)
+{
+	/* After that only the work itself queues it. */
+	keepalive_set_watched(conn, false);
+	cancel_delayed_work_sync(&conn->keepalive_work);
 }
 
 static void keepalive_ping(struct istripe_conn *conn)

@@ -11,6 +11,7 @@
 #include "iscsi/error.h"
 #include "scsi/sense.h"
 #include "transport/conn.h"
+#include "transport/keepalive.h"
 #include "transport/resolve.h"
 #include "transport/session.h"
 #include "transport/submitter.h"
@@ -627,6 +628,17 @@ void istripe_session_tune(struct istripe_session *session)
 	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
 		if (session->conns[i] && session->conns[i]->sock)
 			istripe_conn_tune(session->conns[i]);
+	mutex_unlock(&session->socket_lock);
+}
+
+void istripe_session_look(struct istripe_session *session)
+{
+	u32 i;
+
+	mutex_lock(&session->socket_lock);
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+		if (session->conns[i])
+			istripe_keepalive_look(session->conns[i]);
 	mutex_unlock(&session->socket_lock);
 }
 
