@@ -14,12 +14,15 @@ from lab.ghost import (
     KIB,
     PATIENT,
     Write,
+    held_write,
     lose_with_data_in_the_queue,
+    release,
     state,
     volume_over,
 )
 from lab.shell import read, wait_for, write
-from scripted.scenario import HONEST
+from scripted.ghost import hold
+from scripted.scenario import HONEST, Scenario
 
 TRACING = Path("/sys/kernel/tracing")
 
@@ -82,3 +85,47 @@ def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
         assert "free" in seen(volume)
         assert not writer.is_alive() and not writer.good
         down.join(60)
+
+
+@contextlib.contextmanager
+def mtu_probing(mode):
+    """Of connections that begin from now on, also over IPv6."""
+    setting = Path("/proc/sys/net/ipv4/tcp_mtu_probing")
+    before = read(setting)
+    write(setting, mode)
+    try:
+        yield
+    finally:
+        write(setting, before)
+
+
+@pytest.mark.parametrize("mode", [1, 2], ids=["when silent", "always"])
+def test_goes_on_where_tcp_probes(make_server, make_volume, links, mode):
+    """TCP may have probed for the path's MTU, but has not: nobody waits for the link that is silent.
+
+    The paths lead to two portal groups, so no other one can end the lost session. With 1 TCP begins to
+    probe after some seconds of silence.
+    """
+    servers = [make_server(), make_server()]
+    targets = [servers[0].load(Scenario("ghost", hooks={"on_command": hold})),
+               servers[1].load(Scenario("another group", settings={"tpgt": 2}))]
+    targets[1].disk = targets[0].disk
+    with mtu_probing(mode):
+        volume = volume_over(make_volume, links, [server.port for server in servers], targets[0],
+                             fence="auto", path={"default_time2wait": 0, "login_timeout_ms": 5000,
+                                                 "ping_interval_ms": 5000, "ping_timeout_ms": 5000})
+        with Direct(volume.enable()) as disk:
+            lost = volume.path_sysfs(0, 0)
+            wait_for("the search for a fence to end", lambda: read(lost / "unproven"), 60)
+            servers[0].arm()
+            writer = held_write(disk, targets[0], noise(4 * KIB, 1))
+            links[0].set_silent(True)
+            try:
+                writer.finish()
+                assert read(lost / "ghost_writes") == "1"
+                assert read(lost / "waiting_writes") == "0"
+            finally:
+                links[0].set_silent(False)
+                release(servers[0], targets[0])
+            wait_for("both paths", lambda: state(volume) == "live", 60)
+        volume.disable()

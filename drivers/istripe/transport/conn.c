@@ -446,14 +446,43 @@ void istripe_conn_start(struct istripe_conn *conn)
 	istripe_conn_kick(conn);
 }
 
-/*
- * A probe of the path's MTU takes the pages of segments that wait, and nobody counts that. When it
- * could not be sent it lies among the other segments. Acknowledged ones do no harm: the target
- * takes these bytes no more.
- */
-static bool conn_may_have_probed(const struct sock *sk)
+static bool conn_refers_uncounted(const struct sk_buff *skb)
 {
-	return inet_csk(sk)->icsk_mtup.enabled && tcp_sk(sk)->snd_una != tcp_sk(sk)->write_seq;
+	return skb_shinfo(skb)->nr_frags && !skb_zcopy(skb);
+}
+
+/*
+ * A probe of the path's MTU takes the pages of segments that wait, and nobody counts that. It lies
+ * among TCP's segments until it is acknowledged: then the target takes these bytes no more.
+ */
+static bool conn_may_have_probed(struct sock *sk)
+{
+	struct sk_buff *skb;
+	bool may = false;
+
+	if (!inet_csk(sk)->icsk_mtup.enabled || tcp_sk(sk)->snd_una == tcp_sk(sk)->write_seq)
+		return false;
+	/* TCP has dropped its segments. */
+	if (sk->sk_state == TCP_CLOSE)
+		return true;
+	skb_rbtree_walk(skb, &sk->tcp_rtx_queue)
+		may |= conn_refers_uncounted(skb);
+	skb_queue_walk(&sk->sk_write_queue, skb)
+		may |= conn_refers_uncounted(skb);
+	return may;
+}
+
+static void conn_reset(struct istripe_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	lock_sock(sk);
+	conn->probed = conn_may_have_probed(sk);
+	inet_csk(sk)->icsk_mtup.enabled = 0;
+	release_sock(sk);
+	/* A reset also wakes senders and receivers in the socket. */
+	tcp_abort(sk, ECONNABORTED);
+	conn->probed |= conn_may_have_probed(sk);
 }
 
 /* With 0 it is still asked. */
@@ -481,7 +510,7 @@ static bool conn_drain(struct istripe_conn *conn)
 	if (left)
 		pr_warn("%s: the network stack still holds %u segments after %u ms\n",
 			conn->session->label, left, timeout_ms);
-	return !left && !conn_may_have_probed(conn->sock->sk);
+	return !left && !conn->probed;
 }
 
 static void conn_release_socket(struct istripe_conn *conn)
@@ -500,8 +529,7 @@ void istripe_conn_cut(struct istripe_conn *conn)
 	if (!conn->sock || test_and_set_bit(ISTRIPE_CONN_STOPPED, &conn->flags))
 		return;
 	conn_restore_callbacks(conn);
-	/* A reset also wakes senders and receivers in the socket. */
-	tcp_abort(conn->sock->sk, ECONNABORTED);
+	conn_reset(conn);
 }
 
 void istripe_conn_halt(struct istripe_conn *conn)

@@ -61,6 +61,7 @@ struct istripe_conn {
 	unsigned long flags;
 	struct socket *sock;
 	struct istripe_zerocopy *zerocopy;	/* segments of @sock with pages of tasks */
+	bool probed;			/* pages that @zerocopy does not count were on their way */
 	struct istripe_socket_params tuned;	/* the settings of @sock, under socket_lock */
 	struct istripe_keys keys;	/* as negotiated by its login */
 
