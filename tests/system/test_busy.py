@@ -24,6 +24,7 @@ from scripted.scsi import (
     TASK_ABORTED,
     TASK_SET_FULL,
     TEST_UNIT_READY,
+    UNMAP,
     WRITE_10,
     WRITE_16,
     Result,
@@ -480,17 +481,39 @@ FLUSH_TIMEOUT_S = 8
 
 async def slow_flush(run, _conn, task):
     if task.opcode == SYNCHRONIZE_CACHE_16 and run.strike():
-        await asyncio.sleep(2 * FLUSH_TIMEOUT_S)
+        await asyncio.sleep(2.5 * FLUSH_TIMEOUT_S)
     return False
 
 
+@pytest.mark.allow_log("a flush has not been answered for", "that is said")
 def test_a_flush_takes_longer(server, make_volume, link, kernel_log):
-    """A cache may be large: a flush is not overdue when a read would be."""
+    """A cache may be large: a flush is not overdue when a read would be. The log tells of it."""
     target = server.load(Scenario("slow flush", hooks={"on_command": slow_flush}))
     device = make_volume(target, command_timeout_ms=FLUSH_TIMEOUT_S * 1000,
                          path={"portal": f"{link.address}:{server.port}"}).enable()
     server.arm()
     run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "conv=fsync", "bs=4k", "count=1")
     assert target.run.hits == 1
+    assert kernel_log.matching("/0: a flush has not been answered for 1[0-9]{4} ms")
     assert not kernel_log.matching("has timed out: aborting")
+    assert server.violations() == []
+
+
+async def slow_discard(run, _conn, task):
+    if task.opcode == UNMAP and run.strike():
+        await asyncio.sleep(60 * FLUSH_TIMEOUT_S)
+    return False
+
+
+@pytest.mark.allow_log("has timed out: aborting it", "the discard")
+def test_a_discard_has_no_longer(server, make_volume, link):
+    """As with sd."""
+    target = server.load(Scenario("slow discard", hooks={"on_command": slow_discard}))
+    device = make_volume(target, command_timeout_ms=FLUSH_TIMEOUT_S * 1000,
+                         path={"portal": f"{link.address}:{server.port}"}).enable()
+    server.arm()
+    began = time.monotonic()
+    run("blkdiscard", "-l", 1 << 20, device)
+    assert time.monotonic() - began < 3 * FLUSH_TIMEOUT_S
+    assert target.run.hits == 1
     assert server.violations() == []

@@ -13,9 +13,6 @@
 
 struct istripe_volume;
 
-/* Times command_timeout_ms, for commands that take the LUN longer. */
-#define ISTRIPE_LONG_TIMEOUTS	4
-
 struct istripe_io {
 	atomic_t pending;		/* leg tasks that are not done, and one while they start */
 	blk_status_t status;		/* BLK_STS_OK, or an error of a leg task */
@@ -31,6 +28,9 @@ struct istripe_io {
  * Sleeps (BLK_MQ_F_BLOCKING). Returns a bit for each leg it goes to; it may be done by then.
  */
 u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane, bool more);
+
+/* When istripe_io_timeout() is to look at a request, in jiffies after its start; 0: by default. */
+unsigned int istripe_io_look_after(const struct request *rq);
 
 /* For blk-mq: complete, and timeout of a request in flight. */
 void istripe_io_complete(struct request *rq);

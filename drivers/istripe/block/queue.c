@@ -47,12 +47,6 @@ static void queue_push(struct istripe_queue *queue)
 	}
 }
 
-/* A flush may write a whole cache, the others fill or free any number of blocks. */
-static bool queue_is_long(const struct request *rq)
-{
-	return req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE;
-}
-
 /*
  * Hardware queue i uses connection i of a path, modulo their number, in one session or in several.
  * With more connections than processors, and so than queues, each queue has several connections,
@@ -68,8 +62,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	struct istripe_queue *queue = hctx->driver_data;
 	u64 legs;
 
-	if (queue_is_long(bd->rq))
-		bd->rq->timeout = ISTRIPE_LONG_TIMEOUTS * READ_ONCE(bd->rq->q->rq_timeout);
+	bd->rq->timeout = istripe_io_look_after(bd->rq);
 	blk_mq_start_request(bd->rq);
 	legs = istripe_io_start(queue->volume, bd->rq, queue_lane(queue, bd->rq), !bd->last);
 	/* Earlier requests of the batch may have gone over other connections. */
