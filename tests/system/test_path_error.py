@@ -73,10 +73,14 @@ ONE_PARTITION = (bytes(446) + struct.pack("<4xB3xII", 0x83, MIB // 512, 8 * MIB 
                  b"\x55\xaa")
 #: What the leg says of some of them.
 WORDS = {"intervention": "sense 2/04/03", "backend": "sense 2/08/00", "aborted": "sense b/00/00"}
+#: command_timeout_ms of commands that are not answered, and what a busy machine takes more.
+HANG_S, ROOM_S = 5, 8
 #: Small writes, one after the other, and how many answers of a busy path they cost at most, but for
 #: two a second.
 SMALL, SMALL_REFUSALS = 400, 100
 WAITS = pytest.mark.allow_log("no path serves it", "a wait that the test looks for")
+HANGS = pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered",
+                              "what no path answers")
 SAYS = pytest.mark.allow_log("is sent again|failed on this path|given up", "what the target says")
 
 
@@ -309,16 +313,17 @@ def test_dm_multipath_waits_as_well(make_server, make_volume, stock, links):
             assert each.good
 
 
+async def hangs(run, _conn, task):
+    """The targets abort the write when they are told to, each time."""
+    return task.opcode == WRITE_16 and run.strike()
+
+
 @SAYS
 @WAITS
-@pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered", "what no path answers")
+@HANGS
 @pytest.mark.timeout_s(400)
 def test_no_path_answers_for_a_while(two_paths):
-    """The targets abort the write when they are told to, each time."""
-    async def hook(run, _conn, task):
-        return task.opcode == WRITE_16 and run.strike()
-
-    volume, servers, _ = two_paths(hook, recovery_timeout_ms=-1, command_timeout_ms=1000)
+    volume, servers, _ = two_paths(hangs, recovery_timeout_ms=-1, command_timeout_ms=1000)
     with Direct(volume.enable()) as disk:
         for server in servers:
             server.arm()
@@ -331,6 +336,61 @@ def test_no_path_answers_for_a_while(two_paths):
         write_through.join(PATIENCE_S)
         assert write_through.good
         waits_no_more(volume)
+
+
+@SAYS
+@WAITS
+@HANGS
+@pytest.mark.allow_log("error, dev istripe", "the write that fails")
+@pytest.mark.parametrize("state_of_1", [OPTIMIZED, NON_OPTIMIZED], ids=["alike", "reserve"])
+def test_no_path_answers_for_long(two_paths, state_of_1):
+    """Each has had its time-out: the leg waits, and recovery_timeout_ms counts. No session ends, for it
+    may be the LUN.
+    """
+    volume, servers, _ = two_paths(hangs, (OPTIMIZED, state_of_1), recovery_timeout_ms=10000,
+                                   command_timeout_ms=HANG_S * 1000)
+    with Direct(volume.enable()) as disk:
+        for server in servers:
+            server.arm()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        wait_for("the leg to wait", lambda: state(volume) == "waiting", 3 * HANG_S + ROOM_S)
+        write_through.join(10 + 2 * HANG_S + ROOM_S)
+        assert not write_through.is_alive() and not write_through.good
+        assert all(server.target.run.hits for server in servers)
+        waits_no_more(volume)
+        for server in servers:
+            server.target.run.armed = False
+        works(disk, 2)
+    for path in range(2):
+        assert path_state(volume, path) == "live"
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+@HANGS
+@pytest.mark.allow_log("commands time out over this path, while another", "the path that hangs")
+def test_the_only_optimized_path_does_not_answer(two_paths):
+    """The write goes over the other path after one time-out. That is tried before a session ends."""
+    volume, (bad, _), groups = two_paths(hangs, (OPTIMIZED, NON_OPTIMIZED),
+                                         command_timeout_ms=HANG_S * 1000)
+    with Direct(volume.enable()) as disk:
+        faults = volume.path_sysfs(0, 0) / "faults"
+        bad.arm()
+        time.sleep(0.2)
+        began = time.monotonic()
+        Write(disk, AT, noise(SIZE, 1)).finish()
+        assert time.monotonic() - began < 2 * HANG_S + ROOM_S
+        assert groups.ports[1].served > 0
+
+        def given_up():
+            Write(disk, AT, noise(SIZE, 2)).finish()
+            return read(faults) != "0"
+
+        # At once, unless the other one was slow just then.
+        wait_for("the session to be given up", given_up, 10 * HANG_S)
+        bad.target.run.armed = False
+        wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
+        works(disk, 3)
+    assert read(volume.path_sysfs(0, 1) / "faults") == "0"
 
 
 @SAYS

@@ -17,6 +17,7 @@
 #include "block/overlay.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/trial.h"
 #include "block/unserved.h"
 #include "block/volume.h"
 #include "block/write_protect.h"
@@ -181,22 +182,18 @@ static void io_say_failed(const struct istripe_leg_task *leg_task, const char *w
 }
 
 /* A path that takes I/O, but gets none: its port is not optimized, and others are. */
-static bool nexus_is_unchosen(const struct istripe_nexus *nexus)
+static bool leg_has_other_unchosen(struct istripe_leg *leg, u16 bits)
 {
-	return istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes);
+	int section = srcu_read_lock(&leg->srcu);
+	bool has = istripe_policy_pick_unchosen(leg, bits);
+
+	srcu_read_unlock(&leg->srcu, section);
+	return has;
 }
 
 static bool leg_has_unchosen(struct istripe_leg *leg)
 {
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	bool has = false;
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		has |= nexus_is_unchosen(nexus);
-	srcu_read_unlock(&leg->srcu, section);
-	return has;
+	return leg_has_other_unchosen(leg, 0);
 }
 
 /* Another command: failures count on, or it and its flush could fail in turn for ever. */
@@ -216,6 +213,35 @@ static void io_task_begin_anew(struct istripe_leg_task *leg_task)
 	io_task_begin_next(leg_task);
 }
 
+/* For longer than recovery_timeout_ms no session ends, nor when the LUN is what does not answer. */
+static bool io_task_may_give_up_session(struct istripe_leg_task *leg_task)
+{
+	if (leg_task->late_over & ~io_task_path_bit(leg_task))
+		return false;
+	return leg_task->given_up_sessions < leg_task->leg->nexus_count ||
+	       (istripe_unserved_may_wait(leg_task) &&
+		istripe_unserved_may_give_up_session(leg_task));
+}
+
+static void io_task_wait(struct istripe_leg_task *leg_task, const struct istripe_reason *why)
+{
+	struct istripe_leg *leg = leg_task->leg;
+
+	if (!istripe_unserved_begin(leg_task, why))
+		return;
+	istripe_leg_wake(leg);
+	istripe_alua_ask_all(leg);
+}
+
+static void io_task_give_up(struct istripe_leg_task *leg_task, const struct istripe_reason *why,
+			    blk_status_t status)
+{
+	struct istripe_leg *leg = leg_task->leg;
+
+	pr_warn_ratelimited("%s/%u: %s: given up\n", leg->volume->name, leg->index, why->text);
+	io_task_failed(leg_task, status);
+}
+
 /*
  * No path that gets I/O serves the task. One that gets none yet takes over: the session of the last
  * one ends, and comes back when it serves a read (trial.c). If there is none the task waits, or
@@ -228,9 +254,7 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 	bool chosen = READ_ONCE(leg_task->nexus->lanes);
 	struct istripe_reason words;
 
-	if ((leg_task->given_up_sessions < leg->nexus_count ||
-	     istripe_unserved_may_give_up_session(leg_task)) &&
-	    (!chosen || leg_has_unchosen(leg))) {
+	if (io_task_may_give_up_session(leg_task) && (!chosen || leg_has_unchosen(leg))) {
 		leg_task->given_up_sessions = min(leg_task->given_up_sessions + 1, U8_MAX);
 		io_task_begin_anew(leg_task);
 		if (chosen)
@@ -241,15 +265,10 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 	io_describe(leg_task, why, &words);
 	if (istripe_unserved_may_wait(leg_task)) {
 		io_task_begin_anew(leg_task);
-		if (istripe_unserved_begin(leg_task, &words)) {
-			istripe_leg_wake(leg);
-			istripe_alua_ask_all(leg);
-		}
+		io_task_wait(leg_task, &words);
 		istripe_delay_task(leg_task, UNSERVED_PAUSE_MS);
 	} else {
-		pr_warn_ratelimited("%s/%u: %s: given up\n", leg->volume->name, leg->index,
-				    words.text);
-		io_task_failed(leg_task, status);
+		io_task_give_up(leg_task, &words, status);
 	}
 }
 
@@ -296,12 +315,49 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	}
 }
 
-/* Over this path it has taken too long. */
+/* Has another path, also one that gets no I/O, still to be tried? Says so to istripe_leg_send(). */
+static bool io_task_late_goes_on(struct istripe_leg_task *leg_task)
+{
+	bool chosen = READ_ONCE(leg_task->nexus->lanes);
+	struct istripe_leg *leg = leg_task->leg;
+	u16 late_over = leg_task->late_over;
+
+	if (leg_has_other_path(leg, late_over))
+		return true;
+	leg_task->unchosen = leg_has_other_unchosen(leg, late_over);
+	if (leg_task->unchosen)
+		return true;
+	/* They take turns from now on. */
+	leg_task->unchosen = chosen && leg_has_unchosen(leg);
+	return false;
+}
+
+/*
+ * Over this path it has taken too long. Each time-out is one of command_timeout_ms, so the task
+ * counts as one that no path serves as soon as each path has had one. No session ends before a path
+ * has served it (io_task_good()): perhaps the LUN is what does not answer.
+ */
 static void io_task_late(struct istripe_leg_task *leg_task)
 {
+	struct istripe_reason words;
+
 	leg_task->late_over |= io_task_path_bit(leg_task);
-	io_task_back_off(leg_task, leg_task->timeouts ? RETRIES_MAX : FAILURES_MAX,
-			 BLK_STS_TIMEOUT);
+	if (!leg_task->timeouts) {
+		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_TIMEOUT);
+		return;
+	}
+	io_task_avoid(leg_task);
+	if (io_task_late_goes_on(leg_task)) {
+		io_task_again(leg_task);
+		return;
+	}
+	io_describe(leg_task, "over each path", &words);
+	if (leg_task->unserved && !istripe_unserved_may_wait(leg_task)) {
+		io_task_give_up(leg_task, &words, BLK_STS_TIMEOUT);
+		return;
+	}
+	io_task_wait(leg_task, &words);
+	io_task_again(leg_task);
 }
 
 /* Each other path that gets I/O is tried, or this one once more. */
@@ -526,6 +582,8 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 	}
 	istripe_leg_note_good(leg_task->leg);
 	istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
+	if (unlikely(leg_task->late_over))
+		istripe_trial_served(leg_task->nexus, leg_task->late_over, leg_task->since);
 	if (unlikely(leg_task->zeroes) && io_task_zeroes_again(leg_task))
 		return;
 	if (unlikely(READ_ONCE(leg_task->leg->write_through)) && io_task_writes_through(leg_task))

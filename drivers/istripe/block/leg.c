@@ -71,6 +71,17 @@ static void leg_announce(struct istripe_leg *leg)
 	istripe_announce(&leg->volume->announce);
 }
 
+static struct istripe_nexus *leg_pick_unchosen(struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+
+	leg_task->unchosen = false;
+	if (READ_ONCE(leg->unfenced_nexuses))
+		return NULL;
+	return istripe_policy_pick_unchosen(leg, leg_task->late_over) ?:
+	       istripe_policy_pick_unchosen(leg, 0);
+}
+
 static struct istripe_nexus *leg_pick(const struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
@@ -161,7 +172,8 @@ void istripe_leg_send(struct istripe_leg_task *leg_task, enum istripe_submit whe
 		leg_task->generation = READ_ONCE(leg->generations);
 	WRITE_ONCE(leg_task->since, jiffies);
 	do {
-		nexus = leg_pick(leg_task);
+		nexus = unlikely(leg_task->unchosen) ? leg_pick_unchosen(leg_task) : NULL;
+		nexus = nexus ?: leg_pick(leg_task);
 		if (nexus && istripe_nexus_submit(nexus, leg_task, when))
 			break;
 	} while (!leg_park(leg_task));

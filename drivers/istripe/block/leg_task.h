@@ -68,6 +68,7 @@ struct istripe_leg_task {
 	bool behind;		/* not sent: it waits for the fence of another task */
 	bool unserved;		/* counted in leg->unserved */
 	bool unserved_stopped;	/* see istripe_leg_task_stop_clocks() */
+	bool unchosen;		/* next over a path that gets no I/O: the others do not answer */
 };
 
 /* The blocks that it reads or changes; empty for a flush. */

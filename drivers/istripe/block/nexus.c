@@ -397,6 +397,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	nexus->started = true;
 	nexus->trial.due = false;
 	WRITE_ONCE(nexus->trial.timed_out, false);
+	WRITE_ONCE(nexus->trial.elsewhere, 0);
 	nexus_set_state(nexus, ISTRIPE_NEXUS_LIVE);
 	nexus->ops->live(nexus);
 	nexus_watch_access(nexus);

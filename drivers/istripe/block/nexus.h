@@ -169,10 +169,11 @@ struct istripe_nexus {
 		u32 failures;		/* short sessions, too, in a row; 0 at a wake */
 		u32 refusals;		/* attempts that were refused, in a row */
 	} backoff;
-	struct {			/* of trial.c, written by the worker */
+	struct {			/* of trial.c; written by the worker, but for @elsewhere */
 		bool due;		/* the last session has had a fault */
 		bool timed_out;		/* a command of this session has ... */
 		unsigned long silent_since;	/* ... jiffies: no answer to any since then */
+		u32 elsewhere;		/* time-outs that a path without I/O has served */
 		u8 pings_lost;		/* sessions that ended with a large one, in a row */
 	} trial;
 	struct {			/* of pr_key.c and reservation.c */

@@ -164,6 +164,18 @@ struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u3
 	return NULL;
 }
 
+struct istripe_nexus *istripe_policy_pick_unchosen(struct istripe_leg *leg, u16 avoid)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes) &&
+		    !(avoid & BIT(nexus->path->index)))
+			return nexus;
+	return NULL;
+}
+
 /* Tasks go over usable nexuses of the lowest rank only: optimized or LBA dependent, else others. */
 static u32 access_rank(const struct istripe_nexus *nexus)
 {

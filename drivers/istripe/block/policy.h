@@ -11,6 +11,7 @@
 
 struct istripe_path;
 struct istripe_leg;
+struct istripe_nexus;
 struct istripe_session;
 
 /*
@@ -24,6 +25,9 @@ struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes);
  * @avoid, a bit for each index. NULL: there is none. As istripe_policy_pick().
  */
 struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u32 index, u16 avoid);
+
+/* As istripe_policy_pick_other(): a nexus that would take I/O, and gets none. */
+struct istripe_nexus *istripe_policy_pick_unchosen(struct istripe_leg *leg, u16 avoid);
 
 /*
  * Into how many parts (1..ISTRIPE_PARTS_MAX) to cut a request on a leg. More than one only with

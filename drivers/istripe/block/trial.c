@@ -23,6 +23,10 @@
 /* A target that ends so many sessions with a large ping does not bear it. */
 #define LARGE_PINGS_LOST_MAX	2
 
+#define SOON_MS			1000
+/* So many time-outs over a path that gets I/O, each served over one that gets none. */
+#define ELSEWHERE_MAX		6
+
 /* No answer since a command was sent that has timed out: it must not count as one that serves. */
 static bool trial_is_silent(const struct istripe_nexus *nexus)
 {
@@ -89,6 +93,38 @@ bool istripe_trial_carries_nothing(struct istripe_nexus *nexus, unsigned long si
 	return trial_is_silent(nexus) &&
 	       trial_any(nexus, trial_answers,
 			 nexus->trial.silent_since + msecs_to_jiffies(moment_ms));
+}
+
+static void trial_note_elsewhere(struct istripe_nexus *nexus, bool soon)
+{
+	u32 elsewhere = READ_ONCE(nexus->trial.elsewhere) + 1;
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+
+	WRITE_ONCE(nexus->trial.elsewhere, elsewhere);
+	if (session && READ_ONCE(nexus->lanes) &&
+	    ((soon && trial_is_silent(nexus)) || elsewhere >= ELSEWHERE_MAX))
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "commands time out over this path, while another one has answers");
+	srcu_read_unlock(&nexus->srcu, section);
+}
+
+void istripe_trial_served(const struct istripe_nexus *nexus, u16 late_over, unsigned long since)
+{
+	/* Later it may be that the LUN has just come back. */
+	bool soon = time_before(jiffies, since + msecs_to_jiffies(SOON_MS));
+	struct istripe_leg *leg = nexus->leg;
+	struct istripe_nexus *other;
+	int section;
+	u32 at;
+
+	if (READ_ONCE(nexus->lanes))
+		return;
+	section = srcu_read_lock(&leg->srcu);
+	istripe_leg_for_each_nexus(leg, other, at)
+		if (late_over & BIT(other->path->index))
+			trial_note_elsewhere(other, soon);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 /* It would get nothing: an array without ALUA may move the LUN for a read over the other port. */
