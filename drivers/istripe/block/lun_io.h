@@ -35,8 +35,8 @@ void istripe_lun_io_begin(struct istripe_lun_io *io, struct istripe_nexus *nexus
 
 struct istripe_lun_walk {
 	struct istripe_volume *volume;	/* its legs have been identified */
-	u32 timeout_ms;			/* of one call of an istripe_lun_io_fn, or, if @unkillable, */
-	unsigned long deadline;		/* jiffies: of all calls together */
+	u32 timeout_ms;			/* of one call of an istripe_lun_io_fn */
+	unsigned long deadline;		/* jiffies, of all calls: instead, if @unkillable */
 	bool mismatch;			/* set by that: the nexus does not lead to the leg */
 	bool unkillable;		/* not even a fatal signal ends it, @deadline does */
 	struct istripe_reason *why;	/* reason on failure */

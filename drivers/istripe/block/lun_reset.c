@@ -84,8 +84,8 @@ static void reset_nexus_work(struct work_struct *work)
 }
 
 /*
- * Without memory for threads these works run one after the other, all within thrice the time of one:
- * later ones have none. istripe_nexus_destroy() cancels that of a nexus that is taken out meanwhile.
+ * Without memory for threads these works run one after the other, within thrice the time of one:
+ * later ones have none. istripe_nexus_destroy() cancels that of a nexus that is taken out.
  */
 static void reset_queue(struct istripe_nexus *nexus)
 {
