@@ -446,7 +446,7 @@ void istripe_conn_start(struct istripe_conn *conn)
 	istripe_conn_kick(conn);
 }
 
-static bool conn_refers_uncounted(const struct sk_buff *skb)
+static bool conn_refers_uncounted(struct sk_buff *skb)
 {
 	return skb_shinfo(skb)->nr_frags && !skb_zcopy(skb);
 }
