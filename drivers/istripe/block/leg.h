@@ -22,7 +22,7 @@
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @port_refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
  * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing, key,
- * changes and listed of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of the
+ * changes and listed of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of
  * nexuses. It is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
