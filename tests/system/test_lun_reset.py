@@ -6,15 +6,27 @@ The target keeps a write of each path. test_ghost_write.py has what one reset do
 
 import asyncio
 import contextlib
+import os
+import types
 
 import pytest
 
-from lab.disk import Direct, noise, same
-from lab.ghost import AT, ISIDS, KIB, Write, path_is, set_isids, state, volume_over
+from lab.disk import Direct, Reader, noise, same
+from lab.ghost import (
+    AT,
+    ISIDS,
+    KIB,
+    Write,
+    path_is,
+    path_state,
+    set_isids,
+    state,
+    volume_over,
+)
 from lab.shell import LabError, read, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets
-from scripted.scenario import Scenario
+from scripted.scenario import HONEST, Scenario
 
 MIB = 1 << 20
 #: A path is lost when the target says so, not because an emulated processor stands still.
@@ -24,10 +36,16 @@ PATH = {"default_time2wait": 0, "login_timeout_ms": 20000, "login_retry_max_ms":
 SETTLE_S = 1
 #: How long a write that the target may not know any more is given to be asked for.
 ASKED_S = 5
+#: Longer than the first reset is waited for, and not as long as the second one.
+LATE_S = 15
+#: Others are quiesced for three seconds, and the machine may be busy.
+STALL_S = 8
 
 
 class Paths:
-    """A volume of two paths that do not fence each other, and its target's Gate and Resets."""
+    """A volume of a path over each link, which do not fence each other, and its target's Gate and
+    Resets.
+    """
 
     def __init__(self, server, make_volume, links, **hooks):
         self.server = server
@@ -37,7 +55,7 @@ class Paths:
             "keeps writes", hooks={**self.gate.hooks, **self.resets.hooks, **hooks}))
         self.volume = volume_over(make_volume, links, [server.port] * 2, self.target,
                                   fence="path", path=PATH, command_timeout_ms=120000)
-        set_isids(self.volume)
+        set_isids(self.volume, len(links))
 
     def kept_write(self, disk, path, at):
         """A write over this path, the first one that is live, which the target keeps."""
@@ -59,7 +77,7 @@ class Paths:
     def asked(self):
         """The ISIDs over which a reset was asked for since the last answer.
 
-        After 10 s without one the session is given up, and the reset asked for again.
+        After 10 s without one, and then longer, the session is given up, and it is asked for again.
         """
         return {conn.session.isid.hex() for conn, _ in self.resets.asked[self.answered:]}
 
@@ -211,6 +229,115 @@ def test_answered_when_asked_after_a_reset(server, make_volume, links):
         assert any(asked() for _ in range(3)), "the other path's write is not asked for"
     paths.volume.disable()
     assert server.violations() == []
+
+
+def late_in(asked):
+    """Each reset has its answer LATE_S after it was asked for, if its session is there by then."""
+
+    async def answer(run, conn, pdu):
+        await asyncio.sleep(LATE_S)
+        await run.target.answer_task_management(conn, pdu, COMPLETE)
+
+    async def on_tmf(run, conn, pdu):
+        if pdu.flags & 0x7F != LUN_RESET:
+            return False
+        asked.append(conn.session.isid.hex())
+        worker = asyncio.ensure_future(answer(run, conn, pdu))
+        conn.workers.add(worker)
+        worker.add_done_callback(conn.workers.discard)
+        return True
+
+    return on_tmf
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_answered_late(server, make_volume, links, count):
+    """The next one is waited for twice as long, or there would be no end of resets."""
+    asked = []
+    paths = Paths(server, make_volume, links[:count], on_tmf=late_in(asked))
+    device = paths.volume.enable()
+    reader = Reader(device)
+    try:
+        with Direct(device) as disk:
+            writer = paths.kept_write(disk, 0, AT)
+            paths.lose(0)
+            if count > 1:
+                reader.goes_on()
+            reader.longest_s = 0
+            paths.back(0)
+            writer.finish()
+            reader.goes_on()
+            assert count == 1 or reader.longest_s < STALL_S
+            paths.end(disk)
+    finally:
+        reader.end()
+    assert reader.errors == []
+    assert 2 <= len(asked) <= 3 and set(asked) == {ISIDS[0]}
+    assert read(paths.volume.leg_sysfs(0) / "lun_reset") == "complete"
+    paths.volume.disable()
+    assert server.violations() == []
+
+
+def readers_on_each_processor(device):
+    """Two for each, and so for each session of a path."""
+    processors = os.sched_getaffinity(0)
+    readers = []
+    try:
+        for processor in sorted(processors) * 2:
+            # Its thread inherits that.
+            os.sched_setaffinity(0, {processor})
+            readers.append(Reader(device))
+    finally:
+        os.sched_setaffinity(0, processors)
+    return readers
+
+
+@pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered|commands time out",
+                       "the test makes commands time out")
+def test_one_for_all_sessions_of_a_path(make_server, make_volume, links):
+    """A controller answers pings and no more. When one reset has no answer, the others are not
+    sent.
+    """
+    servers = [make_server() for _ in range(2)]
+    keeps, resets = types.SimpleNamespace(all=False), []
+
+    async def on_command(_run, _conn, _task):
+        return keeps.all
+
+    async def on_tmf(_run, conn, pdu):
+        if keeps.all and pdu.flags & 0x7F == LUN_RESET:
+            resets.append(conn.session.isid.hex())
+        return keeps.all
+
+    target = servers[0].load(Scenario("is silent", hooks={"on_command": on_command,
+                                                          "on_tmf": on_tmf}))
+    servers[1].load(HONEST).disk = target.disk
+    # Not more than hardware queues: one that is not used has no command that times out.
+    count = min(4, len(os.sched_getaffinity(0)))
+    volume = volume_over(make_volume, links, [server.port for server in servers], target,
+                         path={"default_time2wait": 0, "multi": "sessions", "connections": count},
+                         command_timeout_ms=5000)
+    device = volume.enable()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    readers = readers_on_each_processor(device)
+    try:
+        for reader in readers:
+            reader.goes_on()
+        keeps.all = True
+        wait_for("the path to be given up",
+                 lambda: path_state(volume) not in ("live", "degraded"), 90)
+        for reader in readers:
+            reader.goes_on()
+        assert len(resets) == 1
+        keeps.all = False
+        wait_for("both paths", lambda: state(volume) == "live", 90)
+    finally:
+        keeps.all = False
+        for reader in readers:
+            reader.end()
+    assert [reader.errors for reader in readers] == [[]] * len(readers)
+    volume.disable()
+    assert [server.violations() for server in servers] == [[], []]
 
 
 def test_beside_a_login(server, make_volume, links):

@@ -144,12 +144,9 @@ static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_ta
 					       TASK_MANAGEMENT_TIMEOUT_MS);
 }
 
-/* Task, path if there are others, LUN, session. Keepalive has checked the connection before. */
-void istripe_eh_recover(struct istripe_nexus *nexus)
+static int eh_abort_all(struct istripe_nexus *nexus, bool *blamed)
 {
-	struct istripe_session *session = nexus->owned;
 	struct istripe_eh_tag tag;
-	bool blamed = false;
 	int ret = 0;
 
 	/* STOP ends all tasks of the session anyway. */
@@ -157,26 +154,34 @@ void istripe_eh_recover(struct istripe_nexus *nexus)
 		if (test_and_clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events))
 			ret = -ETIMEDOUT;
 		else
-			ret = eh_abort_task(nexus, &tag, &blamed);
+			ret = eh_abort_task(nexus, &tag, blamed);
 		eh_end(nexus, 1);
 	}
-	if (blamed) {
-		istripe_session_fault(session, -ETIMEDOUT,
-				      "commands time out over this path, while another one has answers");
-		return;
-	}
-	if (ret && ret != -ENOTCONN && !session->quirks.no_lun_reset) {
+	return ret;
+}
+
+/* Task, path if there are others, LUN, session. Keepalive has checked the connection before. */
+void istripe_eh_recover(struct istripe_nexus *nexus)
+{
+	struct istripe_session *session = nexus->owned;
+	bool blamed = false;
+	int ret = eh_abort_all(nexus, &blamed);
+
+	if (!blamed && ret && ret != -ENOTCONN && !session->quirks.no_lun_reset) {
 		pr_warn_ratelimited("%s: commands stay unanswered, abort: %s (%pe): resetting the LUN\n",
 				    nexus->label, istripe_error_words(ret), ERR_PTR(ret));
 		ret = nexus->ops->reset_lun(nexus);
 		istripe_eh_clear(nexus);
+		blamed = ret == -EHOSTDOWN;
 	}
-	if (!ret)
-		return;
-	istripe_session_fault(session, -ETIMEDOUT,
-			      session->quirks.no_lun_reset ?
-			      "commands time out, and so do aborts" :
-			      "commands time out, and so do abort and LUN reset");
+	if (blamed)
+		istripe_session_fault(session, -ETIMEDOUT,
+				      "commands time out over this path, while another one has answers");
+	else if (ret && ret != -ENOTCONN)
+		istripe_session_fault(session, -ETIMEDOUT,
+				      session->quirks.no_lun_reset ?
+				      "commands time out, and so do aborts" :
+				      "commands time out, and so do abort and LUN reset");
 }
 
 /* The target has the command, or has answered it. */

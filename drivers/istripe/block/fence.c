@@ -79,7 +79,7 @@ static bool fence_drains_unasked(const struct istripe_nexus *nexus)
 static int fence_end_old_commands(struct istripe_nexus *nexus, bool waits)
 {
 	if (!fence_login_drains(nexus, waits))
-		return istripe_lun_reset(nexus);
+		return istripe_lun_reset_drain(nexus);
 	WRITE_ONCE(nexus->leg->lun_reset, ISTRIPE_LUN_RESET_UNNEEDED);
 	return 0;
 }

@@ -34,7 +34,7 @@ void istripe_fence(struct istripe_nexus *nexus);
  * Does the drain, and sends the tasks that waited, if any. The old session is cut: nexus->owned has
  * logged in with the nexus's ISID, and nexus->found is the LUN there. When a target does not know
  * LOGICAL UNIT RESET, or refuses it for good, its login is believed; leg->lun_reset says so. The
- * nexus's worker. On an error of istripe_lun_reset() the tasks go on waiting.
+ * nexus's worker. On an error of istripe_lun_reset_drain() the tasks go on waiting.
  */
 int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why);
 

@@ -137,9 +137,10 @@ struct istripe_leg {
 	struct istripe_proof proof;	/* of nexuses that lead to the same portal group */
 	struct istripe_pr_key pr_key;
 	struct mutex reset_lock;	/* one reset of the LUN at a time */
+	u32 drains_unanswered;		/* @reset_lock: since a reset was answered */
 	struct delayed_work quiesce_work;	/* ends the quiesce of the other nexuses */
 	bool quiescing;			/* a nexus that logs in sends no command yet */
-	wait_queue_head_t quiesce_end;	/* for the end of @quiescing */
+	wait_queue_head_t quiesce_end;	/* for the end of @quiescing, or @reset_lock */
 	enum istripe_lun_reset_result lun_reset;	/* of the last one */
 
 	spinlock_t lock;		/* see above */

@@ -10,6 +10,8 @@
 #include "block/leg.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
+#include "block/path.h"
+#include "block/trial.h"
 #include "block/workqueue.h"
 
 /* For the pings of all other nexuses, which run at the same time. */
@@ -18,6 +20,10 @@
 #define QUIESCE_MS		1000
 /* Long, because commands that are in the storage have to end first. */
 #define ANSWER_MS	10000
+/* Twice as long for a drain after each that had no answer: up to 80 s. */
+#define DOUBLINGS_MAX	3
+/* While another reset is under way a worker looks so often whether it still needs its own. */
+#define TURN_MS		100
 /* A refusal (RFC 7143 11.6.1: 255 and others, or a Reject) may be transient; this many are not. */
 #define REFUSALS_MAX	3
 #define REFUSED_MS	5000
@@ -155,34 +161,6 @@ static void reset_quiesced_too_long(struct work_struct *work)
 	reset_set_quiescing(leg, false);
 }
 
-/*
- * The reset also ends commands of the other nexuses. They are quiesced: while they send nothing, it
- * is known for each command whether the reset has ended it.
- *
- * Only one request at a time, and its answer is waited for: some targets (Linux 5.12 to 6.2) answer
- * a second request at once while the first one still waits for commands.
- */
-static int reset_ask(struct istripe_nexus *nexus)
-{
-	struct istripe_leg *leg = nexus->leg;
-	int ret;
-
-	mutex_lock(&leg->reset_lock);
-	reset_set_quiescing(leg, true);
-	reset_quiesce_all(leg, nexus);
-	queue_delayed_work(istripe_recovery_wq, &leg->quiesce_work, msecs_to_jiffies(QUIESCE_MS));
-	ret = istripe_session_task_management(nexus->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
-					      ANSWER_MS);
-	cancel_delayed_work_sync(&leg->quiesce_work);
-	reset_set_quiescing(leg, false);
-	if (ret)
-		reset_release_all(leg);
-	else
-		reset_collect_all(leg);
-	mutex_unlock(&leg->reset_lock);
-	return ret;
-}
-
 static enum istripe_lun_reset_result reset_result(int error)
 {
 	switch (error) {
@@ -195,6 +173,86 @@ static enum istripe_lun_reset_result reset_result(int error)
 	default:
 		return ISTRIPE_LUN_RESET_UNANSWERED;
 	}
+}
+
+static bool reset_is_moot(const struct istripe_nexus *nexus)
+{
+	return test_bit(ISTRIPE_SESSION_FAULTED, &nexus->owned->flags) ||
+	       test_bit(ISTRIPE_NEXUS_STOP, &nexus->events);
+}
+
+static void reset_unlock(struct istripe_leg *leg)
+{
+	mutex_unlock(&leg->reset_lock);
+	wake_up_all(&leg->quiesce_end);
+}
+
+/* Others' resets may take long: a worker that waits for them sees the end of its own session. */
+static int reset_lock(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool locked;
+
+	do {
+		locked = wait_event_timeout(leg->quiesce_end, mutex_trylock(&leg->reset_lock),
+					    msecs_to_jiffies(TURN_MS));
+	} while (!locked && !reset_is_moot(nexus));
+	if (!reset_is_moot(nexus))
+		return 0;
+	if (locked)
+		reset_unlock(leg);
+	return -ENOTCONN;
+}
+
+/* Not beyond fence_timeout_ms: with one path its end is seen between two attempts only. */
+static u32 reset_drain_ms(const struct istripe_nexus *nexus)
+{
+	const struct istripe_leg *leg = nexus->leg;
+	u32 ms = ANSWER_MS << min_t(u32, leg->drains_unanswered, DOUBLINGS_MAX);
+	s64 left_ms = READ_ONCE(leg->fence_timeout_ms);
+
+	if (!nexus->ops->waits(nexus))
+		return ANSWER_MS;
+	left_ms -= jiffies_to_msecs(jiffies - READ_ONCE(nexus->lost_at));
+	return left_ms > 0 ? clamp_t(s64, left_ms, ANSWER_MS, ms) : ms;
+}
+
+/* Under leg->reset_lock. */
+static void reset_note(struct istripe_nexus *nexus, int error, bool drains)
+{
+	if (error == -ETIMEDOUT) {
+		nexus->path->resets_unanswered++;
+		nexus->leg->drains_unanswered += drains;
+	} else if (reset_result(error) != ISTRIPE_LUN_RESET_UNANSWERED) {
+		nexus->leg->drains_unanswered = 0;
+	}
+}
+
+/*
+ * The reset also ends commands of the other nexuses. They are quiesced: while they send nothing, it
+ * is known for each command whether the reset has ended it. Without an answer nothing is known.
+ *
+ * Only one request at a time, and its answer is waited for: some targets (Linux 5.12 to 6.2) answer
+ * a second request at once while the first one still waits for commands.
+ */
+static int reset_ask(struct istripe_nexus *nexus, u32 answer_ms)
+{
+	struct istripe_leg *leg = nexus->leg;
+	int ret;
+
+	lockdep_assert_held(&leg->reset_lock);
+	reset_set_quiescing(leg, true);
+	reset_quiesce_all(leg, nexus);
+	queue_delayed_work(istripe_recovery_wq, &leg->quiesce_work, msecs_to_jiffies(QUIESCE_MS));
+	ret = istripe_session_task_management(nexus->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
+					      answer_ms);
+	cancel_delayed_work_sync(&leg->quiesce_work);
+	reset_set_quiescing(leg, false);
+	if (ret)
+		reset_release_all(leg);
+	else
+		reset_collect_all(leg);
+	return ret;
 }
 
 /* Each refusal came over another session. A missing answer is none and ends the series. */
@@ -276,13 +334,39 @@ void istripe_lun_reset_init(struct istripe_leg *leg)
 	INIT_DELAYED_WORK(&leg->quiesce_work, reset_quiesced_too_long);
 }
 
-int istripe_lun_reset(struct istripe_nexus *nexus)
+/* Unlocks leg->reset_lock. */
+static int reset_run(struct istripe_nexus *nexus, bool drains)
 {
 	enum istripe_lun_reset_result result;
-	int ret = reset_check(nexus, reset_ask(nexus));
+	int ret = reset_ask(nexus, drains ? reset_drain_ms(nexus) : ANSWER_MS);
 
+	reset_note(nexus, ret, drains);
+	reset_unlock(nexus->leg);
+	ret = reset_check(nexus, ret);
 	result = reset_result(ret);
 	if (xchg(&nexus->leg->lun_reset, result) != result)
 		reset_say(nexus, result);
+	return ret;
+}
+
+int istripe_lun_reset_drain(struct istripe_nexus *nexus)
+{
+	return reset_lock(nexus) ?: reset_run(nexus, true);
+}
+
+int istripe_lun_reset_recover(struct istripe_nexus *nexus)
+{
+	u32 unanswered = READ_ONCE(nexus->path->resets_unanswered);
+	int ret = reset_lock(nexus);
+
+	if (ret)
+		return ret;
+	if (istripe_trial_still_carries_nothing(nexus))
+		ret = -EHOSTDOWN;
+	else if (nexus->path->resets_unanswered != unanswered)
+		ret = -ETIMEDOUT;
+	if (!ret)
+		return reset_run(nexus, false);
+	reset_unlock(nexus->leg);
 	return ret;
 }

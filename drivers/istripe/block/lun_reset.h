@@ -45,7 +45,10 @@ void istripe_lun_reset_init(struct istripe_leg *leg);
 void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);
 
 /*
- * Resets the LUN over nexus->owned, which has logged in and knows the LUN's address.
+ * Reset the LUN over nexus->owned, which has logged in and knows the LUN's address: to end what a
+ * lost session has left, or because commands of a session that is live stay unanswered. The answer
+ * has 10 s; that to a drain for which writes wait has twice as long as the last one that did not
+ * come, if none has come since, 80 s at most.
  *
  * The tasks of that session end with -ECANCELED, those of the leg's other nexuses with -EAGAIN.
  * New commands of the other nexuses wait for at most three seconds: a ping, the answer, and the
@@ -56,10 +59,13 @@ void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);
  * A refusal may be transient: the caller asks again. A target that has refused three times in a
  * row, over at least five seconds, counts as one that does not know the function.
  *
- * The nexus's worker; sleeps for up to 16 s, and as long for each other nexus of the leg that does
+ * The nexus's worker; sleeps for 6 s longer, and as long for each other nexus of the leg that does
  * the same. Returns 0; -ETIMEDOUT no answer; -EOPNOTSUPP or -EIO as the target answered; -ENOTCONN
- * the session has had a fault.
+ * the session has had a fault, or STOP is set. The second one looks again when its turn comes:
+ * -ETIMEDOUT, too, if a reset over another session of the path had no answer meanwhile, and
+ * -EHOSTDOWN if it is the path alone (trial.h).
  */
-int istripe_lun_reset(struct istripe_nexus *nexus);
+int istripe_lun_reset_drain(struct istripe_nexus *nexus);
+int istripe_lun_reset_recover(struct istripe_nexus *nexus);
 
 #endif
