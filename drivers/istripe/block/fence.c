@@ -271,9 +271,10 @@ void istripe_fence_say(const struct istripe_nexus *nexus)
 int istripe_fence_confirm(struct istripe_path *path)
 {
 	struct istripe_leg *leg = path->leg;
-	const struct istripe_nexus *nexus;
 	bool live = false, held = false;
+	struct istripe_nexus *nexus;
 	u32 at, writes;
+	int section;
 
 	spin_lock_bh(&leg->lock);
 	istripe_path_for_each_nexus(path, nexus, at) {
@@ -290,5 +291,10 @@ int istripe_fence_confirm(struct istripe_path *path)
 	writes = istripe_leg_path_fenced(path);
 	pr_warn("%s: the administrator says that its target carries out nothing that was sent before: %u write(s) are sent\n",
 		path->nexuses[0]->label, writes);
+	/* An attempt may wait for the answer to a reset for long, in vain now. */
+	section = srcu_read_lock(&leg->srcu);
+	istripe_path_for_each_nexus(path, nexus, at)
+		istripe_nexus_relogin(nexus);
+	srcu_read_unlock(&leg->srcu, section);
 	return 0;
 }
