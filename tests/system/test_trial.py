@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Paths that log in and answer pings, and carry no I/O: the others serve, until these do."""
 
+import asyncio
 import contextlib
 import types
 
@@ -10,6 +11,7 @@ from lab import lio, network
 from lab.disk import Direct, Reader, noise
 from lab.ghost import path_state, volume_over
 from lab.shell import read, run, wait_for
+from scripted.checks import ABORT_TASK
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16, WRITE_16, Disk, Result
 
@@ -37,7 +39,10 @@ def policy():
 
 @pytest.fixture
 def two_ports(servers, make_volume, links, policy):
-    """A volume over two ports with one disk; they keep what `keeps` says, the second if `both`."""
+    """A volume over two ports with one disk; they keep what `keeps` says, the second if `both`.
+
+    The first one answers aborts when abort_s are over.
+    """
 
     async def keep(run, conn, task):
         kept = keeps.test(task)
@@ -47,8 +52,20 @@ def two_ports(servers, make_volume, links, policy):
     async def keep_too(run, conn, task):
         return keeps.both and keeps.test(task)
 
-    keeps = types.SimpleNamespace(test=lambda task: False, both=False)
-    first = servers[0].load(Scenario("keeps I/O", hooks={"on_command": keep}))
+    async def answer(run, conn, pdu):
+        await asyncio.sleep(keeps.abort_s)
+        response = run.target.manage(conn.session, pdu)
+        await run.target.answer_task_management(conn, pdu, response)
+
+    async def on_tmf(run, conn, pdu):
+        keeps.aborts += pdu.flags & 0x7F == ABORT_TASK
+        worker = asyncio.ensure_future(answer(run, conn, pdu))
+        conn.workers.add(worker)
+        worker.add_done_callback(conn.workers.discard)
+        return True
+
+    keeps = types.SimpleNamespace(test=lambda task: False, both=False, abort_s=0, aborts=0)
+    first = servers[0].load(Scenario("keeps I/O", hooks={"on_command": keep, "on_tmf": on_tmf}))
     servers[1].load(Scenario("keeps I/O", hooks={"on_command": keep_too})).disk = first.disk
     volume = volume_over(make_volume, links, ports(servers), first, policy=policy, fence="auto",
                          path={"default_time2wait": 0}, command_timeout_ms=TIMEOUT_MS)
@@ -99,6 +116,30 @@ def test_a_port_without_io(two_ports, kernel_log):
         keeps.test = lambda task: False
         reader.end()
     assert reader.errors == []
+
+
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+def test_a_port_with_slow_aborts(two_ports, kernel_log):
+    """Once the path is known to be to blame, its other commands do not wait for their aborts."""
+    volume, keeps, _ = two_ports
+    device = volume.enable()
+    readers = [Reader(device) for _ in range(12)]
+    try:
+        for reader in readers:
+            reader.goes_on()
+        keeps.abort_s, keeps.test = 4, is_io
+        out_with(volume, "commands time out over this path, while another one has answers",
+                 kernel_log)
+        assert 1 <= keeps.aborts <= 6
+        for reader in readers:
+            reader.goes_on()
+        keeps.test = lambda task: False
+        wait_for("the path to come back", lambda: path_state(volume) == "live", NOTICED_S)
+    finally:
+        keeps.test = lambda task: False
+        for reader in readers:
+            reader.end()
+    assert [reader.errors for reader in readers] == [[]] * len(readers)
 
 
 @pytest.mark.allow_log(ABORTS, "the test makes a command time out")

@@ -4,6 +4,8 @@
 #include "iscsi/error.h"
 
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
+/* Of a path that is to blame: an abort that is answered saves a fence, but I/O waits meanwhile. */
+#define BLAMED_ABORTS_MS		2000
 
 static struct istripe_eh_tag *eh_find(struct istripe_nexus *nexus, u32 itt)
 {
@@ -144,13 +146,20 @@ static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_ta
 					       TASK_MANAGEMENT_TIMEOUT_MS);
 }
 
+/* STOP ends all tasks of the session anyway, and so does the end of a path that is to blame. */
+static bool eh_goes_on(const struct istripe_nexus *nexus, bool blamed, unsigned long since)
+{
+	return !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) &&
+	       !(blamed && time_after(jiffies, since + msecs_to_jiffies(BLAMED_ABORTS_MS)));
+}
+
 static int eh_abort_all(struct istripe_nexus *nexus, bool *blamed)
 {
+	unsigned long since = jiffies;
 	struct istripe_eh_tag tag;
 	int ret = 0;
 
-	/* STOP ends all tasks of the session anyway. */
-	while (!ret && !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) && eh_next(nexus, &tag)) {
+	while (!ret && eh_goes_on(nexus, *blamed, since) && eh_next(nexus, &tag)) {
 		if (test_and_clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events))
 			ret = -ETIMEDOUT;
 		else
