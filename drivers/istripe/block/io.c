@@ -864,7 +864,7 @@ static bool io_task_moves(const struct istripe_leg_task *leg_task, unsigned long
 	return moves;
 }
 
-unsigned int istripe_io_look_after(const struct request *rq)
+unsigned int istripe_io_first_timeout(const struct request *rq)
 {
 	unsigned int timeout = READ_ONCE(rq->q->rq_timeout);
 
