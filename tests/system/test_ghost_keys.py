@@ -91,7 +91,7 @@ def test_keys_of_an_earlier_start(clustered, servers, links, kernel_log):
     volume.disable()
 
 
-def test_lio_keeps_keys(targets, make_volume, links):
+def test_lio_keeps_keys(targets, make_volume, links, keep_on_disk):
     """The same with Linux's own target."""
     ports = [targets(target) for target in
              topology.lio_targets(links, lio.HoldingLun(16 * MIB), topology.TARGETS)]
