@@ -156,9 +156,9 @@ void istripe_path_tune(struct istripe_path *path)
 	path_tell(path, istripe_session_tune);
 }
 
-void istripe_path_look(struct istripe_path *path)
+void istripe_path_keepalive_anew(struct istripe_path *path)
 {
-	path_tell(path, istripe_session_look);
+	path_tell(path, istripe_session_keepalive_anew);
 }
 
 /* False: there is a session, or no login will come. */

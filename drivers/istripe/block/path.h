@@ -107,7 +107,7 @@ u32 istripe_path_unfenced(const struct istripe_path *path);
 void istripe_path_tune(struct istripe_path *path);
 
 /* Lets its connections look for silence now, with the times that it has now; as above. */
-void istripe_path_look(struct istripe_path *path);
+void istripe_path_keepalive_anew(struct istripe_path *path);
 
 /**
  * istripe_path_relogin() - give a path other settings for its logins, and let it log in at once

@@ -58,7 +58,7 @@ static void apply_sockets(void *object)
 
 static void apply_keepalive(void *object)
 {
-	istripe_path_look(object);
+	istripe_path_keepalive_anew(object);
 }
 
 static void apply_login(void *object)

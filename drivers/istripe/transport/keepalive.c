@@ -33,7 +33,7 @@ void istripe_keepalive_start(struct istripe_conn *conn)
 	keepalive_rearm(conn, READ_ONCE(conn->session->path->timers.ping_interval_ms) ?: 1000);
 }
 
-void istripe_keepalive_look(struct istripe_conn *conn)
+void istripe_keepalive_begin_anew(struct istripe_conn *conn)
 {
 	lockdep_assert_held(&conn->session->socket_lock);
 	if (conn->watched)

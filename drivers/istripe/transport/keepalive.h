@@ -11,7 +11,7 @@ struct work_struct;
 void istripe_keepalive_start(struct istripe_conn *conn);
 
 /* Looks for silence now: the times have changed. In any state; under session->socket_lock. */
-void istripe_keepalive_look(struct istripe_conn *conn);
+void istripe_keepalive_begin_anew(struct istripe_conn *conn);
 
 /* @conn is cut. Idempotent; sleeps. */
 void istripe_keepalive_stop(struct istripe_conn *conn);

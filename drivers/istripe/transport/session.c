@@ -631,14 +631,14 @@ void istripe_session_tune(struct istripe_session *session)
 	mutex_unlock(&session->socket_lock);
 }
 
-void istripe_session_look(struct istripe_session *session)
+void istripe_session_keepalive_anew(struct istripe_session *session)
 {
 	u32 i;
 
 	mutex_lock(&session->socket_lock);
 	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
 		if (session->conns[i])
-			istripe_keepalive_look(session->conns[i]);
+			istripe_keepalive_begin_anew(session->conns[i]);
 	mutex_unlock(&session->socket_lock);
 }
 

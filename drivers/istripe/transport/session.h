@@ -214,7 +214,7 @@ void istripe_session_join(struct istripe_session *session,
 void istripe_session_tune(struct istripe_session *session);
 
 /* Lets its connections look for silence now: the times for that have changed. As above. */
-void istripe_session_look(struct istripe_session *session);
+void istripe_session_keepalive_anew(struct istripe_session *session);
 
 /**
  * istripe_session_interrupt() - make a session fail soon that somebody else opens
