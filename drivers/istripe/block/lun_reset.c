@@ -11,7 +11,6 @@
 #include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "block/trial.h"
 #include "block/workqueue.h"
 
 /* For the pings of all other nexuses, which run at the same time. */
@@ -361,7 +360,8 @@ int istripe_lun_reset_recover(struct istripe_nexus *nexus)
 
 	if (ret)
 		return ret;
-	if (istripe_trial_still_carries_nothing(nexus))
+	if (nexus->trial.timed_out &&
+	    nexus->ops->carries_nothing(nexus, nexus->trial.silent_since))
 		ret = -EHOSTDOWN;
 	else if (nexus->path->resets_unanswered != unanswered)
 		ret = -ETIMEDOUT;

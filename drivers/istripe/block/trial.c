@@ -81,23 +81,18 @@ static bool trial_other_serves(const struct istripe_nexus *nexus)
 	return trial_any(nexus, trial_serves, 0);
 }
 
-bool istripe_trial_still_carries_nothing(const struct istripe_nexus *nexus)
+bool istripe_trial_carries_nothing(struct istripe_nexus *nexus, unsigned long since)
 {
 	/* When a LUN stops to answer, commands of that moment may still be answered. */
 	u32 moment_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms) / 4;
 
-	return trial_is_silent(nexus) &&
-	       trial_any(nexus, trial_answers,
-			 nexus->trial.silent_since + msecs_to_jiffies(moment_ms));
-}
-
-bool istripe_trial_carries_nothing(struct istripe_nexus *nexus, unsigned long since)
-{
 	/* Kept: one command at a time is answered over the other path only after its time-out. */
 	if (!trial_is_silent(nexus))
 		WRITE_ONCE(nexus->trial.silent_since, since);
 	WRITE_ONCE(nexus->trial.timed_out, true);
-	return istripe_trial_still_carries_nothing(nexus);
+	return trial_is_silent(nexus) &&
+	       trial_any(nexus, trial_answers,
+			 nexus->trial.silent_since + msecs_to_jiffies(moment_ms));
 }
 
 static void trial_note_elsewhere(struct istripe_nexus *nexus, bool soon)

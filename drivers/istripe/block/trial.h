@@ -25,9 +25,6 @@ int istripe_trial(struct istripe_nexus *nexus, struct istripe_reason *why);
  */
 bool istripe_trial_carries_nothing(struct istripe_nexus *nexus, unsigned long since);
 
-/* The same now, of the commands that it was last asked about; false if it never was. */
-bool istripe_trial_still_carries_nothing(const struct istripe_nexus *nexus);
-
 /*
  * A command that was sent at @since is served over @nexus, after it has timed out over the paths of
  * the bits @late_over. If @nexus gets no I/O it takes over: the sessions end of those paths that
