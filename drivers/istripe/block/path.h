@@ -106,7 +106,14 @@ u32 istripe_path_unfenced(const struct istripe_path *path);
  */
 void istripe_path_tune(struct istripe_path *path);
 
-/* Lets its connections look for silence now, with the times that it has now; as above. */
+/**
+ * istripe_path_keepalive_anew() - let connections go by the times that a path has now
+ * @path: of a running volume
+ *
+ * Each looks for silence at once.
+ *
+ * Context: process, sleeps.
+ */
 void istripe_path_keepalive_anew(struct istripe_path *path);
 
 /**

@@ -213,7 +213,11 @@ void istripe_session_join(struct istripe_session *session,
  */
 void istripe_session_tune(struct istripe_session *session);
 
-/* Lets its connections look for silence now: the times for that have changed. As above. */
+/**
+ * istripe_session_keepalive_anew() - let connections go by the times that the path has now
+ * @session: kept alive by the caller's lock; in any state
+ * Context: process, sleeps; nothing may be allocated with I/O.
+ */
 void istripe_session_keepalive_anew(struct istripe_session *session);
 
 /**
