@@ -159,7 +159,29 @@ def test_a_report_without_notes():
     (OSError(), ["assert path_state(volume) == 'live'"], False),
 ])
 def test_failed_at_a_state(error, statements, state):
-    assert unsteady.looks_at_state(error, statements) == state
+    assert unsteady.looks_at_state(error, statements, "test_data.py::test_y") == state
+
+
+@pytest.mark.parametrize(("nodeid", "statement"), [
+    ("test_ghost_ports.py::test_y", "assert waits.is_alive(), 'newer data were written over it'"),
+    ("test_ghost_write.py::test_y", "assert writer.is_alive() or not after_s, 'acknowledged'"),
+    ("test_fence.py::test_y[path]", "assert writer.is_alive(), 'the write was answered'"),
+    ("test_lun_reset.py::test_y", "assert writer.is_alive(), 'no wait'"),
+    ("test_overlay.py::test_y", "assert waits.is_alive(), 'it was sent'"),
+    ("test_overlay_cache.py::test_y", "assert state(volume) == 'live'"),
+    ("test_holding.py::test_y", "assert took_s < 2"),
+    ("test_metadata.py::test_y", "assert state(volume) == 'live'"),
+    ("test_durable.py::test_y", "assert target.logins == 2"),
+    ("test_reservation.py::test_y", "assert volume.last_error() == ''"),
+    ("test_paths.py::test_nothing_is_written_after_an_unfenced_write",
+     "assert state(volume) == 'failed'"),
+    # Wherever it is.
+    ("test_data.py::test_y", "assert writer.is_alive()"),
+])
+def test_overtaken_data_are_no_state(nodeid, statement):
+    assert not unsteady.looks_at_state(AssertionError(), [statement], nodeid)
+    late = ["wait_for('it', lambda: live)", "raise LabError(what)"]
+    assert unsteady.looks_at_state(LabError("slow"), late, nodeid)
 
 
 def compares(device):
