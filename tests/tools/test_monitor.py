@@ -382,6 +382,39 @@ def test_a_program_that_hangs_ends(volume, tmp_path):
     assert err.count("hook was ended by a signal: an event may take it 60 s") == 1
 
 
+def limit_files(tool, soft, hard):
+    program = tool.root / "bin/limited"
+    program.write_text(f'#!/bin/sh\nulimit -Sn {soft}\nulimit -Hn {hard}\nexec {tool.program} "$@"\n')
+    program.chmod(0o755)
+    tool.program = program
+
+
+def test_more_states_than_files_may_be_open(tool):
+    """70 paths: those of which no file is kept open are told all the same."""
+    words = [word for leg in range(5) for path in range(14) for word in (
+        "--path" if path else "--leg",
+        f"portal=192.0.2.{14 * leg + path + 1},target=iqn.2026-01.a:t{leg}")]
+    tool.run("create", "db", *words)
+    for place in ("", *(f"legs/{leg}/{path}" for leg in range(5)
+                        for path in ("", *(f"paths/{path}/" for path in range(14))))):
+        tool.put(f"{BASE}/{place}state", "live")
+    limit_files(tool, 64, 64)
+    steps(tool, "echo backoff >legs/4/paths/13/state")
+    assert plain(tool.run("monitor")[0]) == ["db leg 4 path 13: live -> backoff"]
+
+
+def test_programs_have_the_limit_of_before(volume, tmp_path):
+    """That of the tool is higher: programs with select() would break."""
+    program = tmp_path / "hook"
+    program.write_text(f"#!/bin/sh\nulimit -Sn >{tmp_path}/noted\n")
+    program.chmod(0o755)
+    steps(volume, f"grep 'open files' /proc/$PPID/limits >{tmp_path}/own; {LOST}")
+    limit_files(volume, 300, 400)
+    volume.run("monitor", "--program", program)
+    assert (tmp_path / "noted").read_text() == "300\n"
+    assert (tmp_path / "own").read_text().split()[3:5] == ["400", "400"]
+
+
 @pytest.mark.parametrize("words, said", [
     (["--program"], "--program needs a value"), (["--program", "true"], "give the path"),
     (["--program", "/no/thing"], "--program /no/thing: No"),

@@ -13,6 +13,7 @@
 
 #include "alloc.h"
 #include "changes.h"
+#include "descriptors.h"
 #include "watch.h"
 
 #define EVENT_BYTES	8192
@@ -56,7 +57,10 @@ static void files_close(struct changes *changes)
 	changes->count = 0;
 }
 
-/* sysfs_notify() wakes those who have read the file since it was opened. */
+/*
+ * sysfs_notify() wakes those who have read the file since it was opened. Of more files than may be
+ * open uevents tell, and the next look.
+ */
 void changes_arm(struct changes *changes, const struct states *states)
 {
 	char text[64];
@@ -70,6 +74,10 @@ void changes_arm(struct changes *changes, const struct states *states)
 
 		if (fd < 0)
 			continue;
+		if (descriptors_are_few(fd)) {
+			close(fd);
+			break;
+		}
 		if (read(fd, text, sizeof(text)) < 0)
 			close(fd);
 		else

@@ -29,7 +29,7 @@ void changes_begin(struct changes *changes);
 /**
  * changes_arm() - from now on a change of these files is noticed
  * @changes: from changes_begin()
- * @states: whose files; read them afterwards
+ * @states: whose files, the first ones of them if they are too many; read them afterwards
  */
 void changes_arm(struct changes *changes, const struct states *states);
 

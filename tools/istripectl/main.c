@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "descriptors.h"
 #include "suggest.h"
 
 /* How create and assemble describe a volume. */
@@ -400,6 +401,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	standard_files_open();
+	descriptors_raise();
 	/* No core dump holds a secret; those of programs, see run_program(). */
 	prctl(PR_SET_DUMPABLE, 0);
 	/* Inherited as ignored: no child could be waited for, no limit would end it. */

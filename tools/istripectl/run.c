@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "descriptors.h"
 #include "interrupt.h"
 #include "run.h"
 
@@ -63,6 +64,7 @@ int run_child_beside(int (*body)(void *context), bool (*beside)(void *context), 
 		return -errno;
 	if (!child) {
 		interrupt_release();
+		descriptors_restore();
 		_exit(body(context));
 	}
 	return child_wait(child, beside, context, code);
