@@ -15,7 +15,7 @@
  *		login	of a path, not live: may be written while none of its sessions is live,
  *			and its next login, which is tried at once, is with it
  * default	as text
- * kind		how it is read and written: istripe_setting_... of control/kind.c
+ * kind		how it is read and written: istripe_setting_... of control/setting.c
  *
  * The table makes the files in both trees, the defaults (control/table.c), what istripectl
  * knows, and the configfs of its tests. Documentation/ABI and tests/system/test_configfs.py

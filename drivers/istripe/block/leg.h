@@ -158,7 +158,7 @@ struct istripe_leg {
 	struct istripe_failed_writes failed_writes;
 	bool failed;			/* recovery_timeout_ms has passed */
 	bool stopping;
-	unsigned long down_since;	/* jiffies: no path takes I/O; see outage.h */
+	unsigned long down_since;	/* jiffies: no path takes I/O; see outage_report.h */
 	unsigned long serving_since;	/* jiffies */
 	u32 back_after_ms;		/* it had failed: the log has not told that it is back */
 	wait_queue_head_t usable;	/* for @usable_nexuses */

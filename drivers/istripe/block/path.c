@@ -337,6 +337,30 @@ u64 istripe_path_faults(const struct istripe_path *path)
 	return sum;
 }
 
+static const char *nexus_holding(struct istripe_nexus *nexus)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	const struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	const char *holding = NULL;
+
+	if (session && READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE)
+		holding = READ_ONCE(nexus->leg->unfenced_nexuses) ?
+			  "fence" : istripe_session_holding(session);
+	srcu_read_unlock(&nexus->srcu, section);
+	return holding;
+}
+
+const char *istripe_path_holding(const struct istripe_path *path)
+{
+	const char *holding = NULL;
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		holding = holding ?: nexus_holding(nexus);
+	return holding ?: "none";
+}
+
 void istripe_path_last_error(const struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus, *last = path->nexuses[0];

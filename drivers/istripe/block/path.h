@@ -178,6 +178,18 @@ u64 istripe_path_reconnects(const struct istripe_path *path);
 u64 istripe_path_faults(const struct istripe_path *path);
 
 /**
+ * istripe_path_holding() - what do commands of a live path wait for before they are sent?
+ * @path: of a running volume
+ *
+ * The leg's fence (fence.h), or, of one of its sessions (istripe_session_holding()), a reset
+ * (lun_reset.h; control_req.c on the path that asks), a revalidation (ask_lun.h), the command
+ * window, or the pace (pace.h).
+ * Context: process, in a section of leg->srcu; does not wait for recovery.
+ * Return: a word of the ABI of sysfs, of the first session that holds some back; "none".
+ */
+const char *istripe_path_holding(const struct istripe_path *path);
+
+/**
  * istripe_path_last_error() - copy the last reason of any nexus, in words
  * @path: the path
  * @why: filled, empty when there was none

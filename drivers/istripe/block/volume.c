@@ -11,6 +11,7 @@
 #include <istripe/reason.h>
 #include "block/bring_up.h"
 #include "block/carrier.h"
+#include "block/disk_names.h"
 #include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/io_prepare.h"
@@ -19,7 +20,6 @@
 #include "block/nexus.h"
 #include "block/nexus_ops.h"
 #include "block/overlay_write.h"
-#include "block/parent.h"
 #include "block/proof.h"
 #include "block/queue.h"
 #include "block/reservation.h"

@@ -52,7 +52,7 @@ struct istripe_volume {
 	struct istripe_host_disks host_disks;
 
 	struct blk_mq_tag_set tag_set;
-	struct device *device;		/* parent of the disk, see parent.h */
+	struct device *device;		/* parent of the disk, see disk_names.h */
 	struct gendisk *disk;
 	struct work_struct scan_work;	/* reads the partition table */
 	struct completion scanned;

@@ -15,7 +15,7 @@
 #include "block/latency.h"
 #include "block/leg.h"
 #include "block/nexus.h"
-#include "block/outage.h"
+#include "block/outage_report.h"
 #include "block/path.h"
 #include "block/resize.h"
 #include "block/volume.h"

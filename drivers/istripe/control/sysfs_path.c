@@ -12,7 +12,6 @@
 #include <istripe/reason.h>
 #include "block/backoff.h"
 #include "block/fence.h"
-#include "block/holding.h"
 #include "block/hotplug.h"
 #include "block/latency.h"
 #include "block/leg.h"
@@ -63,7 +62,7 @@ ISTRIPE_SYSFS_FILE(path, last_error, 0444, .show = path_last_error_show);
 static ssize_t path_holding_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	int section = nexuses_lock(object);
-	const char *holding = istripe_holding(object);
+	const char *holding = istripe_path_holding(object);
 
 	nexuses_unlock(object, section);
 	return sysfs_emit(page, "%s\n", holding);

@@ -10,7 +10,7 @@
 
 #include <istripe/params.h>
 #include <istripe/settings.h>
-#include "control/kind.h"
+#include "control/setting.h"
 
 #define ISTRIPE_SETTING_INDEX_VOLUME(_name, ...)	ISTRIPE_VOLUME_SETTING_##_name,
 #define ISTRIPE_SETTING_INDEX_LEG(_name, ...)		ISTRIPE_LEG_SETTING_##_name,

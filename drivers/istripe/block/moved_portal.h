@@ -5,8 +5,8 @@
  * live there, until it goes idle. A redirect must not lock a path out: after a few failures in a
  * row the logins begin at both in turn.
  */
-#ifndef ISTRIPE_BLOCK_PORTAL_H
-#define ISTRIPE_BLOCK_PORTAL_H
+#ifndef ISTRIPE_BLOCK_MOVED_PORTAL_H
+#define ISTRIPE_BLOCK_MOVED_PORTAL_H
 
 #include <linux/types.h>
 

@@ -2,8 +2,8 @@
 /*
  * An outage of a leg: since when no path takes its I/O, for how much longer that waits, and why.
  */
-#ifndef ISTRIPE_BLOCK_OUTAGE_H
-#define ISTRIPE_BLOCK_OUTAGE_H
+#ifndef ISTRIPE_BLOCK_OUTAGE_REPORT_H
+#define ISTRIPE_BLOCK_OUTAGE_REPORT_H
 
 #include <linux/types.h>
 

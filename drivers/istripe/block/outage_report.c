@@ -7,7 +7,7 @@
 #include "block/elapsed.h"
 #include "block/leg.h"
 #include "block/nexus.h"
-#include "block/outage.h"
+#include "block/outage_report.h"
 #include "block/path.h"
 #include "block/volume.h"
 

@@ -3,8 +3,8 @@
  * A setting: one value that an administrator reads and writes as text, and its row in the
  * table of all (istripe/settings.h).
  */
-#ifndef ISTRIPE_CONTROL_KIND_H
-#define ISTRIPE_CONTROL_KIND_H
+#ifndef ISTRIPE_CONTROL_SETTING_H
+#define ISTRIPE_CONTROL_SETTING_H
 
 #include <linux/types.h>
 

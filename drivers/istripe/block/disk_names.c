@@ -11,7 +11,7 @@
 #include <linux/err.h>
 #include <linux/sysfs.h>
 
-#include "block/parent.h"
+#include "block/disk_names.h"
 #include "block/volume.h"
 
 static const u8 *volume_uuid(const struct istripe_volume *volume)

@@ -16,7 +16,7 @@
 #include <compat/hex.h>
 
 #include <istripe/params.h>
-#include "control/kind.h"
+#include "control/setting.h"
 #include "iscsi/chap.h"
 #include "transport/socket.h"
 

@@ -3,8 +3,8 @@
  * The identity of a disk for programs such as udev, lsblk and LVM. They read it in sysfs, from the
  * disk and from its parent device, as for SCSI and NVMe.
  */
-#ifndef ISTRIPE_BLOCK_PARENT_H
-#define ISTRIPE_BLOCK_PARENT_H
+#ifndef ISTRIPE_BLOCK_DISK_NAMES_H
+#define ISTRIPE_BLOCK_DISK_NAMES_H
 
 struct attribute_group;
 struct istripe_volume;

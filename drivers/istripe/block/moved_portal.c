@@ -5,9 +5,9 @@
 #include <linux/string.h>
 
 #include "block/leg.h"
+#include "block/moved_portal.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "block/portal.h"
 
 /* Failures in a row of logins that begin at the portal that the target has moved to. */
 #define MOVED_TRIES	3

@@ -13,7 +13,7 @@
 #include <net/ipv6.h>
 #include <scsi/iscsi_proto.h>
 
-#include "control/kind.h"
+#include "control/setting.h"
 
 static bool address4_usable(const struct sockaddr_in *sin)
 {
