@@ -132,13 +132,24 @@ static bool handover_is_due(const struct istripe_nexus *nexus, const struct sibl
 	const struct istripe_leg *leg = nexus->leg;
 	bool implicit = nexus->access.tpgs & ISTRIPE_TPGS_IMPLICIT;
 
-	return leg_wants_a_port(leg) && access_may_be_taken(&nexus->access) &&
-	       (nexus->access.state == SCSI_ACCESS_STATE_STANDBY || !siblings->standby) &&
-	       !siblings->transition && !siblings->unasked &&
-	       handover_back_is_over(&leg->handover) &&
-	       /* If it does not get the LUN, the next request may be for another one. */
-	       (nexus->access.preferred || !siblings->preferred || leg->handover.take.requests) &&
-	       (!implicit || passed(leg->down_since, IMPLICIT_MS));
+	if (!leg_wants_a_port(leg))
+		return false;
+	if (!access_may_be_taken(&nexus->access))
+		return false;
+	if (nexus->access.state != SCSI_ACCESS_STATE_STANDBY && siblings->standby)
+		return false;
+	if (siblings->transition)
+		return false;
+	if (siblings->unasked)
+		return false;
+	if (!handover_back_is_over(&leg->handover))
+		return false;
+	/* If it does not get the LUN, the next request may be for another one. */
+	if (!nexus->access.preferred && siblings->preferred && !leg->handover.take.requests)
+		return false;
+	if (implicit && !passed(leg->down_since, IMPLICIT_MS))
+		return false;
+	return true;
 }
 
 static bool handover_back_is_due(const struct istripe_nexus *nexus,

@@ -521,18 +521,12 @@ static bool leg_may_wait_behind(const struct istripe_leg_task *leg_task)
 
 static bool leg_waits_behind(struct istripe_leg_task *leg_task)
 {
-	enum istripe_overlay_admits admits = ISTRIPE_OVERLAY_WAITS;
 	struct istripe_leg *leg = leg_task->leg;
+	enum istripe_overlay_admits admits;
 	struct istripe_nexus *nexus;
 
 	spin_lock_bh(&leg->lock);
 	nexus = istripe_ghosts_in_the_way(leg_task);
-	if (!nexus)
-		admits = istripe_overlays_admit(leg_task);
-	if (admits == ISTRIPE_OVERLAY_NOTED && leg->ghosts_failed) {
-		leg->overlays.noted = true;
-		leg_arm_fence(leg);
-	}
 	if (nexus) {
 		WRITE_ONCE(leg_task->since, jiffies);
 		leg_task->behind = true;
@@ -543,6 +537,13 @@ static bool leg_waits_behind(struct istripe_leg_task *leg_task)
 		list_add_tail(&leg_task->entry, &nexus->awaiting_fence);
 		leg_arm_fence(leg);
 		leg_announce(leg);
+		spin_unlock_bh(&leg->lock);
+		return true;
+	}
+	admits = istripe_overlays_admit(leg_task);
+	if (admits == ISTRIPE_OVERLAY_NOTED && leg->ghosts_failed) {
+		leg->overlays.noted = true;
+		leg_arm_fence(leg);
 	}
 	spin_unlock_bh(&leg->lock);
 	return admits == ISTRIPE_OVERLAY_WAITS;
@@ -675,48 +676,42 @@ void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 	leg_redrive_lost(leg, &list);
 }
 
-/* Of @path; if NULL: is its fence_timeout_ms over? */
-static bool nexus_counts_as_fenced(const struct istripe_nexus *nexus,
-				   const struct istripe_path *path)
+/* Nobody has fenced it. Adds to @writes that waited; true: I/O has waited or failed for that. */
+static bool nexus_go_without_fence(struct istripe_nexus *nexus, u32 *writes, struct list_head *list)
 {
-	unsigned long end;
+	bool waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);
 
-	if (path)
-		return nexus->path == path && !nexus->live && !nexus->tcp_has_pages;
-	return nexus_fence_deadline(nexus, &end) && time_after_eq(jiffies, end);
+	*writes += istripe_leg_nexus_waiting_writes(nexus);
+	/* Its next login still ends what the target may have. */
+	if (waits || nexus->ghosts.count)
+		nexus->undrained = (struct istripe_undrained) {
+			.any = true,
+			.tpgt_known = nexus->tpgt_known,
+			.tpgt = nexus->tpgt,
+		};
+	nexus_end_fence(nexus, list);
+	/* It was all that the end of a path that retires had to wait for. */
+	if (!nexus->wanted)
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
+	return waits;
 }
 
-/* Returns how many writes waited; sets @any when I/O has waited or failed for that. */
-static u32 leg_end_fences(struct istripe_leg *leg, const struct istripe_path *path, bool *any)
+u32 istripe_leg_path_fenced(const struct istripe_path *path)
 {
+	struct istripe_leg *leg = path->leg;
 	struct istripe_nexus *nexus;
-	bool served, waits;
+	u32 at, writes = 0;
 	LIST_HEAD(list);
-	u32 writes = 0;
-	u32 at;
+	bool served;
 
 	spin_lock_bh(&leg->lock);
 	served = istripe_leg_serving(leg);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!nexus_counts_as_fenced(nexus, path))
+		if (nexus->path != path || nexus->live || nexus->tcp_has_pages)
 			continue;
-		writes += istripe_leg_nexus_waiting_writes(nexus);
-		waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);
-		*any |= waits;
-		/* Its next login still ends what the target may have. */
-		if (waits || nexus->ghosts.count)
-			nexus->undrained = (struct istripe_undrained) {
-				.any = true,
-				.tpgt_known = nexus->tpgt_known,
-				.tpgt = nexus->tpgt,
-			};
 		/* A superblock that is written late does harm whatever waits. */
-		if (path)
-			nexus->super_unfenced = false;
-		nexus_end_fence(nexus, &list);
-		/* It was all that the end of a path that retires had to wait for. */
-		if (!nexus->wanted)
-			istripe_nexus_event(nexus, ISTRIPE_NEXUS_RETIRE);
+		nexus->super_unfenced = false;
+		nexus_go_without_fence(nexus, &writes, &list);
 	}
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
@@ -724,11 +719,24 @@ static u32 leg_end_fences(struct istripe_leg *leg, const struct istripe_path *pa
 	return writes;
 }
 
-u32 istripe_leg_path_fenced(const struct istripe_path *path)
+/* As istripe_leg_path_fenced(), where fence_timeout_ms is over; @any: I/O has waited or failed. */
+static u32 leg_end_timed_out_fences(struct istripe_leg *leg, bool *any)
 {
-	bool any = false;
+	struct istripe_nexus *nexus;
+	u32 at, writes = 0;
+	unsigned long end;
+	LIST_HEAD(list);
+	bool served;
 
-	return leg_end_fences(path->leg, path, &any);
+	spin_lock_bh(&leg->lock);
+	served = istripe_leg_serving(leg);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus_fence_deadline(nexus, &end) && time_after_eq(jiffies, end))
+			*any |= nexus_go_without_fence(nexus, &writes, &list);
+	leg_fence_ended(leg, served, &list);
+	spin_unlock_bh(&leg->lock);
+	leg_redrive_lost(leg, &list);
+	return writes;
 }
 
 /* Fails tasks that have waited for their fence for recovery_timeout_ms. */
@@ -755,7 +763,7 @@ static void leg_fence_work(struct work_struct *work)
 {
 	struct istripe_leg *leg = container_of(work, struct istripe_leg, fence_work.work);
 	bool any = false;
-	u32 writes = leg_end_fences(leg, NULL, &any);
+	u32 writes = leg_end_timed_out_fences(leg, &any);
 	LIST_HEAD(list);
 
 	istripe_ghosts_overlay(leg, &list);
