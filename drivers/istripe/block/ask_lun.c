@@ -113,32 +113,28 @@ static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_rea
 	return ret == -EALREADY ? 0 : ret;
 }
 
-/*
- * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
- * reported the change. Another LUN ends the session: the next login decides about the nexus.
- */
-static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
+/* Faults the session when it fails. @invalidations: those before, which are handled now. */
+static int nexus_revalidate_ask(struct istripe_nexus *nexus, bool access_only, int *invalidations)
 {
 	struct istripe_session *session = nexus->owned;
 	struct istripe_reason why = {};
-	int invalidations, ret;
-	bool usable;
+	int ret;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
 		access_only = false;
-	/* A later report needs another revalidation; pairs with istripe_session_invalidate(). */
+	/* A later report needs another one: istripe_session_invalidate() counts before the event. */
 	smp_mb__after_atomic();
-	invalidations = istripe_session_invalidations(session);
+	*invalidations = istripe_session_invalidations(session);
 	nexus->access_only = access_only && !istripe_session_is_invalid(session);
 	mutex_lock(&nexus->ask_lock);
 	nexus->told_changes = 0;
 	WRITE_ONCE(nexus->asking, true);
 	ret = nexus_ask_until_quiet(nexus, &why);
-	/* Its access state before that; pairs with nexus_may_carry_soon(). */
+	/* Its access state before that: nexus_may_carry_soon() reads it after @asking. */
 	smp_store_release(&nexus->asking, false);
 	/* The questions have taken their own news into account. */
-	invalidations += nexus->told_changes;
+	*invalidations += nexus->told_changes;
 	/* Fault it under the lock: a command that timed out still uses the session's page. */
 	if (ret)
 		istripe_session_fault(session, ret, "%s", why.text);
@@ -146,10 +142,18 @@ static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 	nexus->revalidated_at = get_jiffies_64();
 	/* A lost connection says nothing about the LUN. */
 	WRITE_ONCE(nexus->revalidate_error, ret == -ENOTCONN ? 0 : ret);
-	usable = istripe_alua_usable(nexus->found.access.state);
-	if (!ret && usable && READ_ONCE(nexus->leg->write_through) && !nexus->flushed)
+	return ret;
+}
+
+/* It is the same LUN. */
+static void nexus_revalidate_end(struct istripe_nexus *nexus, int invalidations)
+{
+	bool usable = istripe_alua_usable(nexus->found.access.state);
+	struct istripe_session *session = nexus->owned;
+
+	if (usable && READ_ONCE(nexus->leg->write_through) && !nexus->flushed)
 		istripe_session_fault(session, -EREMCHG, "the LUN has a write cache now");
-	if (ret || !istripe_session_is_invalid(session))
+	if (!istripe_session_is_invalid(session))
 		return;
 	/* Only the designator has been compared: commands that wait go another way. */
 	if (!usable && !istripe_session_is_idle(session)) {
@@ -160,6 +164,18 @@ static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 	/* Commands that waited for this have not timed out; those sent before may have. */
 	istripe_eh_forget_unsent(nexus);
 	istripe_session_validate(session, invalidations);
+}
+
+/*
+ * Identifies the LUN again, over the same session. I/O goes on meanwhile, unless the LUN itself has
+ * reported the change. Another LUN ends the session: the next login decides about the nexus.
+ */
+static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
+{
+	int invalidations;
+
+	if (!nexus_revalidate_ask(nexus, access_only, &invalidations))
+		nexus_revalidate_end(nexus, invalidations);
 }
 
 void istripe_nexus_revalidate_if_asked(struct istripe_nexus *nexus)

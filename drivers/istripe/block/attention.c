@@ -89,7 +89,7 @@ static bool nexus_may_carry(const struct istripe_nexus *nexus)
 /* So may one that is being asked: the port may take I/O before its message is looked at. */
 static bool nexus_may_carry_soon(const struct istripe_nexus *nexus)
 {
-	/* Pairs with nexus_revalidate_now(). */
+	/* Pairs with nexus_revalidate_ask(). */
 	bool asking = smp_load_acquire(&nexus->asking);
 
 	return asking || !rcu_access_pointer(nexus->session) ||

@@ -495,49 +495,82 @@ static void nexus_wait(struct istripe_nexus *nexus, enum istripe_nexus_state sta
 	nexus_back_off(nexus, state, fences ? ISTRIPE_SEVERAL_WAIT_MS : max(wait_ms, asked_ms));
 }
 
-static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
-{
-	bool goes_on = nexus_first_goes_on(nexus, error);
-	bool refused = nexus_is_refused(nexus) && !nexus_is_first(nexus);
-	bool several = nexus->owned && nexus->owned->conns[1];
-	bool lost = several || (nexus->owned &&
-				test_bit(ISTRIPE_SESSION_FAULTED, &nexus->owned->flags));
+struct nexus_failure {
+	int error;
+	bool goes_on;			/* the first result is not known yet */
+	bool refused;
+	bool several;			/* its session had several connections */
+};
 
-	if (refused)
+/* Before its session is closed. */
+static struct nexus_failure nexus_note_loss(struct istripe_nexus *nexus, int error,
+					    struct istripe_reason *why)
+{
+	const struct istripe_session *session = nexus->owned;
+	const struct nexus_failure failure = {
+		.error = error,
+		.goes_on = nexus_first_goes_on(nexus, error),
+		.refused = nexus_is_refused(nexus) && !nexus_is_first(nexus),
+		.several = session && session->conns[1],
+	};
+	bool lost = failure.several ||
+		    (session && test_bit(ISTRIPE_SESSION_FAULTED, &session->flags));
+
+	if (failure.refused)
 		nexus_refused_why(nexus, why);
 	istripe_backoff_note_busy(nexus, error == -EBUSY);
 	if (lost)
 		istripe_backoff_lost(nexus);
-	if (nexus_is_first(nexus))
-		nexus->ops->leave(nexus);
-	istripe_nexus_close_session(nexus, -ECONNRESET);
+	return failure;
+}
+
+static void nexus_note_failure(struct istripe_nexus *nexus, const struct nexus_failure *failure,
+			       struct istripe_reason *why)
+{
 	WRITE_ONCE(nexus->backoff.asked_at, jiffies);
-	if (error == -ENOTCONN)
+	if (failure->error == -ENOTCONN)
 		nexus_fault_why(nexus, why);
 	if (nexus_failure_is_news(nexus, why->text))
 		pr_warn("%s: %s\n", nexus->label, why->text);
 	WRITE_ONCE(nexus->tried, nexus->tried + 1);
 	nexus->backoff.failures++;
-	WRITE_ONCE(nexus->backoff.refusals, refused ? nexus->backoff.refusals + 1 : 0);
-	istripe_last_error_note(nexus, error, why->text);
+	WRITE_ONCE(nexus->backoff.refusals, failure->refused ? nexus->backoff.refusals + 1 : 0);
+	istripe_last_error_note(nexus, failure->error, why->text);
 	/* A revalidation's result is valid as long as logins find a mismatch, too. */
 	if (!nexus->mismatch)
 		WRITE_ONCE(nexus->revalidate_error, 0);
-	if (!nexus->started && !goes_on)
-		nexus->first_error = error;
-	if (nexus_is_first(nexus) && !goes_on) {
+	if (!nexus->started && !failure->goes_on)
+		nexus->first_error = failure->error;
+}
+
+static void nexus_go_on_after(struct istripe_nexus *nexus, const struct nexus_failure *failure)
+{
+	if (nexus_is_first(nexus) && !failure->goes_on) {
 		/* The caller that started the nexus wants the first result. */
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
 	} else if (nexus_found_the_end(nexus) && !nexus->ops->waits(nexus)) {
 		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
 	} else {
-		if (!several)
+		if (!failure->several)
 			nexus->ops->fence(nexus);
-		nexus_wait(nexus, refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
-			   istripe_backoff_ms(nexus), several && nexus->ops->fence_wanted(nexus));
+		nexus_wait(nexus,
+			   failure->refused ? ISTRIPE_NEXUS_REFUSED : ISTRIPE_NEXUS_BACKOFF,
+			   istripe_backoff_ms(nexus),
+			   failure->several && nexus->ops->fence_wanted(nexus));
 	}
-	if (!goes_on)
+	if (!failure->goes_on)
 		complete_all(&nexus->first_result);
+}
+
+static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct istripe_reason *why)
+{
+	const struct nexus_failure failure = nexus_note_loss(nexus, error, why);
+
+	if (nexus_is_first(nexus))
+		nexus->ops->leave(nexus);
+	istripe_nexus_close_session(nexus, -ECONNRESET);
+	nexus_note_failure(nexus, &failure, why);
+	nexus_go_on_after(nexus, &failure);
 }
 
 /* After the loss of a session; one that was short counts as a failed attempt. */
