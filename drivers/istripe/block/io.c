@@ -516,11 +516,11 @@ static blk_status_t io_verdict_status(enum istripe_scsi_verdict verdict)
 	return statuses[verdict] ?: BLK_STS_IOERR;
 }
 
-/* The data of UNMAP and WRITE SAME are a parameter, which some targets do not count. */
+/* Some targets do not count a parameter. */
 static bool io_task_is_whole(const struct istripe_task *task)
 {
-	return task->transferred_bytes == task->data.length_bytes || task->cdb[0] == UNMAP ||
-	       task->cdb[0] == WRITE_SAME_16;
+	return task->transferred_bytes == task->data.length_bytes ||
+	       istripe_cdb_writes_by_parameter(task->cdb);
 }
 
 /* GOOD for fewer or more data than were asked for is a failure (P1). */

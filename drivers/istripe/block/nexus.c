@@ -113,7 +113,7 @@ static bool task_may_need_fua(const struct istripe_nexus *nexus,
 
 	return !leg_task->flushes &&
 	       (leg_task->fua || (READ_ONCE(nexus->leg->write_through) && task->write &&
-				  task->cdb[0] != UNMAP && task->cdb[0] != WRITE_SAME_16));
+				  !istripe_cdb_writes_by_parameter(task->cdb)));
 }
 
 bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *leg_task,

@@ -86,6 +86,18 @@ static int reserve_refusal(const struct scsi_sense_hdr *sense)
 	}
 }
 
+/* Under the nexus's ask_lock, as is the page; the caller has tested ISTRIPE_SESSION_FAULTED. */
+static int session_ask(struct istripe_session *session, const struct istripe_lun_command *command,
+		       const char *name)
+{
+	int ret = istripe_lun_ask(session, command);
+
+	/* The command, and the page, may still be under way. */
+	if (ret == -ETIMEDOUT)
+		istripe_session_fault(session, ret, "no answer to %s", name);
+	return ret;
+}
+
 /*
  * A conflict is returned as the status itself, as by the SCSI disk driver (enum pr_status).
  * -EINPROGRESS: the LUN must be revalidated first.
@@ -114,10 +126,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	istripe_cdb_reserve_out(cdb, what->action, what->type);
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);
-	ret = istripe_lun_ask(session, &command);
-	/* The command, and the page, may still be under way. */
-	if (ret == -ETIMEDOUT)
-		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE OUT");
+	ret = session_ask(session, &command, "PERSISTENT RESERVE OUT");
 	/* The LUN has not done it, and may be another one. */
 	if (ret == -ESTALE)
 		return -EINPROGRESS;
@@ -338,14 +347,10 @@ static int session_reserve_in(struct istripe_session *session, const u8 *cdb)
 		.known = ISTRIPE_LUN_KNOWN,
 		.deadline = jiffies + msecs_to_jiffies(TIMEOUT_MS),
 	};
-	int ret;
 
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
-	ret = istripe_lun_ask(session, &command);
-	if (ret == -ETIMEDOUT)
-		istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
-	return ret;
+	return session_ask(session, &command, "PERSISTENT RESERVE IN");
 }
 
 /* The keys of the LUN say that it was done before. */

@@ -78,6 +78,12 @@ void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks);
  */
 void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap);
 
+/* UNMAP or WRITE SAME(16): their data are a parameter, and they have no FUA bit. */
+static inline bool istripe_cdb_writes_by_parameter(const u8 *cdb)
+{
+	return cdb[0] == UNMAP || cdb[0] == WRITE_SAME_16;
+}
+
 /**
  * istripe_cdb_range() - the blocks that a command of the functions above changes
  * @cdb: WRITE(16), WRITE ATOMIC(16), WRITE SAME(16) or UNMAP
