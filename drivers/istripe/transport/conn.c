@@ -46,7 +46,7 @@ static int conn_receive_unless_ended(struct istripe_conn *conn)
 	    test_bit(ISTRIPE_CONN_RX_PAUSED, &conn->flags) ||
 	    test_bit(ISTRIPE_SESSION_FAULTED, &conn->session->flags))
 		return 0;
-	ret = istripe_conn_receive(conn);
+	ret = istripe_rx_receive(conn);
 	if (ret < 0)
 		istripe_session_fault(conn->session, ret, "%s", conn->rx.why.text);
 	else if (ret)
@@ -62,7 +62,7 @@ static int conn_receive_unless_ended(struct istripe_conn *conn)
  */
 static bool conn_expects_more(const struct istripe_conn *conn)
 {
-	return istripe_conn_receives_much(conn) ||
+	return istripe_rx_is_much(conn) ||
 	       READ_ONCE(conn->commands_sent) - READ_ONCE(conn->commands_answered) > 1;
 }
 

@@ -468,7 +468,7 @@ int istripe_control_req_logout_response(struct istripe_conn *conn)
 	struct istripe_session *session = conn->session;
 
 	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_LOGOUT, response->response))
-		return istripe_conn_reject(conn, -EPROTO, "a logout response nobody waits for");
+		return istripe_rx_reject(conn, -EPROTO, "a logout response nobody waits for");
 	/* RFC 7143 11.15.3: at recovery level 0 it says nothing after a session has ended well. */
 	if (!response->response)
 		session->time2wait_s = 0;

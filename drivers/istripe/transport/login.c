@@ -297,7 +297,7 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		return ret;
 	conn->exp_stat_sn = login->exp_stat_sn;
 	conn->keys = login->negotiation.result;
-	istripe_conn_receive_init(conn);
+	istripe_rx_init(conn);
 	istripe_conn_transmit_init(conn);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_LOGGED_IN);
 	return ISTRIPE_LOGIN_DONE;

@@ -19,8 +19,8 @@ static int response_check_rejected(struct istripe_conn *conn, const struct istri
 	if (!test_bit(ISTRIPE_TASK_REJECTED, &task->flags) ||
 	    istripe_sense_verdict(task->status, &task->sense) != ISTRIPE_SCSI_GOOD)
 		return 0;
-	return istripe_conn_reject(conn, -EPROTO, "GOOD for task 0x%08x, which it has rejected",
-				   task->itt);
+	return istripe_rx_reject(conn, -EPROTO, "GOOD for task 0x%08x, which it has rejected",
+				 task->itt);
 }
 
 /*
@@ -32,13 +32,13 @@ static int response_check_write(struct istripe_conn *conn, const struct istripe_
 	if (istripe_sense_verdict(task->status, &task->sense) != ISTRIPE_SCSI_GOOD)
 		return 0;
 	if (READ_ONCE(task->offered_bytes) < task->transferred_bytes)
-		return istripe_conn_reject(conn, -EPROTO,
-					   "GOOD for task 0x%08x before all its data were sent",
-					   task->itt);
+		return istripe_rx_reject(conn, -EPROTO,
+					 "GOOD for task 0x%08x before all its data were sent",
+					 task->itt);
 	if (!istripe_task_released(task))
-		return istripe_conn_reject(conn, -EPROTO,
-					   "status 0x%02x of task 0x%08x, but TCP still holds its data",
-					   task->status, task->itt);
+		return istripe_rx_reject(conn, -EPROTO,
+					 "status 0x%02x of task 0x%08x, but TCP still holds its data",
+					 task->status, task->itt);
 	return 0;
 }
 
@@ -60,10 +60,10 @@ static int response_scsi(struct istripe_conn *conn)
 	int ret;
 
 	if (!task)
-		return istripe_conn_reject(conn, -EPROTO,
-					   "SCSI Response for task 0x%08x, which is not in flight",
-					   rx->pdu.itt);
-	ret = istripe_conn_receive_status(conn, task);
+		return istripe_rx_reject(conn, -EPROTO,
+					 "SCSI Response for task 0x%08x, which is not in flight",
+					 rx->pdu.itt);
+	ret = istripe_rx_take_status(conn, task);
 	if (ret)
 		return ret;
 	if (rx->pdu.scsi_response != ISCSI_STATUS_CMD_COMPLETED) {
@@ -108,8 +108,8 @@ static int response_answer_ping(struct istripe_conn *conn, const struct scsi_lun
 		ret = istripe_conn_send_control(conn, &header, NULL, 0);
 	}
 	if (ret)
-		return istripe_conn_reject(conn, ret, "cannot answer the target's pings: %s (%pe)",
-					   istripe_error_words(ret), ERR_PTR(ret));
+		return istripe_rx_reject(conn, ret, "cannot answer the target's pings: %s (%pe)",
+					 istripe_error_words(ret), ERR_PTR(ret));
 	return 0;
 }
 
@@ -164,7 +164,7 @@ static int response_async(struct istripe_conn *conn)
 	case ISCSI_ASYNC_MSG_DROPPING_CONNECTION:
 	case ISCSI_ASYNC_MSG_DROPPING_ALL_CONNECTIONS:
 		session->time2wait_s = async->parameter2;
-		return istripe_conn_reject(conn, -ECONNRESET, "the target says: %s", name);
+		return istripe_rx_reject(conn, -ECONNRESET, "the target says: %s", name);
 	default:
 		return 0;
 	}
@@ -237,14 +237,14 @@ static int response_reject(struct istripe_conn *conn)
 		return 0;
 	}
 	if (ret)
-		return istripe_conn_reject(conn, -EPROTO, "the target rejects a PDU: %s",
-					   istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
-	return istripe_conn_reject(conn, -EPROTO, "the target rejects our %s, task 0x%08x: %s",
-				   istripe_pdu_opcode_name(opcode), itt,
-				   istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
+		return istripe_rx_reject(conn, -EPROTO, "the target rejects a PDU: %s",
+					 istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
+	return istripe_rx_reject(conn, -EPROTO, "the target rejects our %s, task 0x%08x: %s",
+				 istripe_pdu_opcode_name(opcode), itt,
+				 istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
 }
 
-int istripe_conn_received(struct istripe_conn *conn)
+int istripe_response_handle(struct istripe_conn *conn)
 {
 	const struct istripe_pdu *pdu = &conn->rx.pdu;
 
@@ -262,7 +262,7 @@ int istripe_conn_received(struct istripe_conn *conn)
 	case ISCSI_OP_LOGOUT_RSP:
 		return istripe_control_req_logout_response(conn);
 	default:
-		return istripe_conn_reject(conn, -EPROTO, "%s, which nobody asked for",
-					   istripe_pdu_opcode_name(pdu->opcode));
+		return istripe_rx_reject(conn, -EPROTO, "%s, which nobody asked for",
+					 istripe_pdu_opcode_name(pdu->opcode));
 	}
 }

@@ -22,7 +22,7 @@
 #define MUCH_BYTES		(16 * 1024)
 #define IN_PLACE_BYTES		(8 * 1024)
 
-int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...)
+int istripe_rx_reject(struct istripe_conn *conn, int error, const char *fmt, ...)
 {
 	va_list args;
 
@@ -33,7 +33,7 @@ int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, .
 	return error;
 }
 
-void istripe_conn_receive_init(struct istripe_conn *conn)
+void istripe_rx_init(struct istripe_conn *conn)
 {
 	const u32 *value = conn->keys.value;
 
@@ -52,9 +52,9 @@ static int receive_find_task(struct istripe_conn *conn)
 	rx->task = istripe_session_find_task(conn->session, conn, rx->pdu.itt);
 	if (rx->task)
 		return 0;
-	return istripe_conn_reject(conn, -EPROTO,
-				   "%s for task 0x%08x, which is not in flight on this connection",
-				   istripe_pdu_opcode_name(rx->pdu.opcode), rx->pdu.itt);
+	return istripe_rx_reject(conn, -EPROTO,
+				 "%s for task 0x%08x, which is not in flight on this connection",
+				 istripe_pdu_opcode_name(rx->pdu.opcode), rx->pdu.itt);
 }
 
 /*
@@ -87,8 +87,8 @@ static int receive_data_in_header(struct istripe_conn *conn)
 		return ret;
 	ret = istripe_transfer_data_in(&rx->task->transfer, &rx->pdu);
 	if (ret)
-		return istripe_conn_reject(conn, ret, "Data-In for task 0x%08x: %s", rx->pdu.itt,
-					   rx->task->transfer.problem);
+		return istripe_rx_reject(conn, ret, "Data-In for task 0x%08x: %s", rx->pdu.itt,
+					 rx->task->transfer.problem);
 	if (rx->pdu.data_segment_bytes)
 		istripe_cursor_seek(&rx->task->rx_cursor, &rx->task->data,
 				    rx->pdu.data_in.offset);
@@ -124,13 +124,13 @@ static int receive_r2t(struct istripe_conn *conn)
 	receive_account_solicited(task);
 	ret = istripe_transfer_r2t(&task->transfer, &rx->pdu);
 	if (ret)
-		return istripe_conn_reject(conn, ret, "R2T for task 0x%08x: %s", rx->pdu.itt,
-					   task->transfer.problem);
+		return istripe_rx_reject(conn, ret, "R2T for task 0x%08x: %s", rx->pdu.itt,
+					 task->transfer.problem);
 	receive_note_move(conn, task, rx->pdu.r2t.desired_bytes);
 	head = task->solicited.head;
 	if (head - task->solicited.accounted >= ISTRIPE_TASK_R2T_MAX)
-		return istripe_conn_reject(conn, -EPROTO, "too many R2Ts for task 0x%08x",
-					   rx->pdu.itt);
+		return istripe_rx_reject(conn, -EPROTO, "too many R2Ts for task 0x%08x",
+					 rx->pdu.itt);
 	task->solicited.ring[head % ISTRIPE_TASK_R2T_MAX] = (struct istripe_solicitation) {
 		.ttt = rx->pdu.ttt,
 		.offset_bytes = rx->pdu.r2t.offset,
@@ -171,14 +171,14 @@ static int receive_header(struct istripe_conn *conn)
 	int ret = istripe_pdu_decode(istripe_framing_header(&rx->framing), pdu);
 
 	if (ret)
-		return istripe_conn_reject(conn, ret, "%s: %s",
-					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem);
+		return istripe_rx_reject(conn, ret, "%s: %s",
+					 istripe_pdu_opcode_name(pdu->opcode), pdu->problem);
 	rx->exp_stat_sn = conn->exp_stat_sn;
 	ret = istripe_pdu_check_stat_sn(pdu, &rx->exp_stat_sn);
 	if (ret)
-		return istripe_conn_reject(conn, ret, "%s: %s (StatSN %u, expected %u)",
-					   istripe_pdu_opcode_name(pdu->opcode), pdu->problem,
-					   pdu->stat_sn, conn->exp_stat_sn);
+		return istripe_rx_reject(conn, ret, "%s: %s (StatSN %u, expected %u)",
+					 istripe_pdu_opcode_name(pdu->opcode), pdu->problem,
+					 pdu->stat_sn, conn->exp_stat_sn);
 	conn->pdus_received++;
 	trace_istripe_pdu_receive(conn->session->label, conn->cid, pdu->opcode, pdu->itt,
 				  pdu->stat_sn, pdu->data_segment_bytes);
@@ -205,7 +205,7 @@ static void receive_data(struct istripe_conn *conn, const u8 *data, u32 bytes)
 	rx->control_used_bytes += bytes;
 }
 
-int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task)
+int istripe_rx_take_status(struct istripe_conn *conn, struct istripe_task *task)
 {
 	struct istripe_receive *rx = &conn->rx;
 	int ret;
@@ -217,8 +217,8 @@ int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *
 					 task->read && task->cdb[0] != READ_16;
 	ret = istripe_transfer_status(&task->transfer, &rx->pdu, &task->transferred_bytes);
 	if (ret)
-		return istripe_conn_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
-					   task->transfer.problem);
+		return istripe_rx_reject(conn, ret, "status of task 0x%08x: %s", rx->pdu.itt,
+					 task->transfer.problem);
 	/* GOOD for a transfer of another length than ours. */
 	if (rx->pdu.overflow && !task->transfer.self_describing)
 		task->transferred_bytes = 0;
@@ -234,15 +234,15 @@ static int receive_data_in_end(struct istripe_conn *conn)
 
 	if (!rx->pdu.data_in.status_present)
 		return 0;
-	ret = istripe_conn_receive_status(conn, task);
+	ret = istripe_rx_take_status(conn, task);
 	if (ret)
 		return ret;
 	rx->task = NULL;
 	/* Its data cannot be right. */
 	if (unlikely(test_bit(ISTRIPE_TASK_REJECTED, &task->flags)))
-		return istripe_conn_reject(conn, -EPROTO,
-					   "data and status of task 0x%08x, which it has rejected",
-					   task->itt);
+		return istripe_rx_reject(conn, -EPROTO,
+					 "data and status of task 0x%08x, which it has rejected",
+					 task->itt);
 	istripe_task_answer(task, 0);
 	return 0;
 }
@@ -251,7 +251,7 @@ static int receive_end(struct istripe_conn *conn)
 {
 	if (istripe_inject(ISTRIPE_INJECT_DIGEST)) {
 		conn->digest_errors++;
-		return istripe_conn_reject(conn, -EBADMSG, "a wrong digest was asked for");
+		return istripe_rx_reject(conn, -EBADMSG, "a wrong digest was asked for");
 	}
 	/* Acknowledged after the data digest has been checked. */
 	WRITE_ONCE(conn->exp_stat_sn, conn->rx.exp_stat_sn);
@@ -261,7 +261,7 @@ static int receive_end(struct istripe_conn *conn)
 	case ISCSI_OP_R2T:
 		return receive_r2t(conn);
 	default:
-		return istripe_conn_received(conn);
+		return istripe_response_handle(conn);
 	}
 }
 
@@ -271,7 +271,7 @@ static void receive_framing_error(struct istripe_conn *conn, int error)
 
 	if (error == -EBADMSG)
 		conn->digest_errors++;
-	istripe_conn_reject(conn, error, "%s", framing->problem);
+	istripe_rx_reject(conn, error, "%s", framing->problem);
 }
 
 /* Returns the bytes taken: less than @len when a PDU has made the receive side pause. */
@@ -393,20 +393,20 @@ static int receive_skb(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 	return conn->rx.error ? len : done;
 }
 
-bool istripe_conn_receives_much(const struct istripe_conn *conn)
+bool istripe_rx_is_much(const struct istripe_conn *conn)
 {
 	const struct istripe_pdu *pdu = &conn->rx.pdu;
 
 	return pdu->opcode == ISCSI_OP_SCSI_DATA_IN && pdu->data_segment_bytes >= MUCH_BYTES;
 }
 
-int istripe_conn_receive(struct istripe_conn *conn)
+int istripe_rx_receive(struct istripe_conn *conn)
 {
 	read_descriptor_t desc = { .arg.data = conn, .count = RECEIVE_BUDGET_BYTES };
 	int taken;
 
 	if (istripe_inject(ISTRIPE_INJECT_RECEIVE))
-		return istripe_conn_reject(conn, -ECONNRESET, "a fault was asked for");
+		return istripe_rx_reject(conn, -ECONNRESET, "a fault was asked for");
 	taken = tcp_read_sock(conn->sock->sk, &desc, receive_skb);
 	if (taken > 0) {
 		WRITE_ONCE(conn->last_receive, jiffies);

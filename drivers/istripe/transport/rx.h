@@ -35,21 +35,21 @@ struct istripe_receive {
  * Takes what TCP has received. For the receive side. Returns 0, 1 when there may be more, or
  * -errno with the reason in conn->rx.why.
  */
-int istripe_conn_receive(struct istripe_conn *conn);
+int istripe_rx_receive(struct istripe_conn *conn);
 
 /* Are Data-In so long that it pays to gather what several packets bring? For the receive side. */
-bool istripe_conn_receives_much(const struct istripe_conn *conn);
+bool istripe_rx_is_much(const struct istripe_conn *conn);
 
 /* @conn is logged in, with its keys, and not started. */
-void istripe_conn_receive_init(struct istripe_conn *conn);
+void istripe_rx_init(struct istripe_conn *conn);
 
 /*
  * Takes the SAM status of a task from rx.pdu, if it can be believed. For the receive side. Returns
  * 0, or -EPROTO with the reason in conn->rx.why.
  */
-int istripe_conn_receive_status(struct istripe_conn *conn, struct istripe_task *task);
+int istripe_rx_take_status(struct istripe_conn *conn, struct istripe_task *task);
 
 /* Notes why what the target sent is not acceptable. For the receive side. Returns @error. */
-__printf(3, 4) int istripe_conn_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
+__printf(3, 4) int istripe_rx_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
 
 #endif
