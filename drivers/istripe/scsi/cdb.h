@@ -78,7 +78,11 @@ void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks);
  */
 void istripe_cdb_write_same16(u8 *cdb, u64 lba, u32 blocks, bool unmap);
 
-/* UNMAP or WRITE SAME(16): their data are a parameter, and they have no FUA bit. */
+/**
+ * istripe_cdb_writes_by_parameter() - are the data of a command a parameter, without a FUA bit?
+ * @cdb: 16 bytes
+ * Return: so; UNMAP and WRITE SAME(16).
+ */
 static inline bool istripe_cdb_writes_by_parameter(const u8 *cdb)
 {
 	return cdb[0] == UNMAP || cdb[0] == WRITE_SAME_16;
