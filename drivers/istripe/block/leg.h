@@ -64,7 +64,6 @@
 #include "block/latency.h"
 #include "block/leg_task.h"
 #include "block/lun.h"
-#include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/proof.h"

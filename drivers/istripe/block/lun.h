@@ -33,6 +33,17 @@ enum istripe_protected {
 	ISTRIPE_PROTECTED_REPORTED,	/* it says so */
 };
 
+/* The result of the last reset of the LUN: lun_reset.h. */
+enum istripe_lun_reset_result {
+	ISTRIPE_LUN_RESET_UNTRIED,
+	ISTRIPE_LUN_RESET_UNNEEDED,	/* the login was enough, see fence.c */
+	ISTRIPE_LUN_RESET_COMPLETE,
+	ISTRIPE_LUN_RESET_UNANSWERED,
+	ISTRIPE_LUN_RESET_REJECTED,	/* this time */
+	ISTRIPE_LUN_RESET_UNSUPPORTED,	/* the target says so, or always refuses */
+	ISTRIPE_LUN_RESET_RESULTS
+};
+
 /* Persistent reservations; @listed and @told are false, too, when a key of our own is known. */
 struct istripe_lun_keys {
 	bool told;

@@ -10,21 +10,10 @@
 #ifndef ISTRIPE_BLOCK_LUN_RESET_H
 #define ISTRIPE_BLOCK_LUN_RESET_H
 
-#include <linux/types.h>
+#include "block/lun.h"
 
 struct istripe_leg;
 struct istripe_nexus;
-
-/* The result of the leg's last reset. */
-enum istripe_lun_reset_result {
-	ISTRIPE_LUN_RESET_UNTRIED,
-	ISTRIPE_LUN_RESET_UNNEEDED,	/* the login was enough, see fence.c */
-	ISTRIPE_LUN_RESET_COMPLETE,
-	ISTRIPE_LUN_RESET_UNANSWERED,
-	ISTRIPE_LUN_RESET_REJECTED,	/* this time */
-	ISTRIPE_LUN_RESET_UNSUPPORTED,	/* the target says so, or always refuses */
-	ISTRIPE_LUN_RESET_RESULTS
-};
 
 /**
  * istripe_lun_reset_result_name() - a result as sysfs shows it

@@ -14,6 +14,7 @@
 #include "block/allowance.h"
 #include "block/latency.h"
 #include "block/leg.h"
+#include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "block/outage_report.h"
 #include "block/path.h"
