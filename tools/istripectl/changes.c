@@ -59,7 +59,7 @@ static void files_close(struct changes *changes)
 
 /*
  * sysfs_notify() wakes those who have read the file since it was opened. Of more files than may be
- * open uevents tell, and the next look.
+ * open uevents tell, and the next reading.
  */
 void changes_arm(struct changes *changes, const struct states *states)
 {
