@@ -107,7 +107,7 @@ SECRETS = ("chap_secret", "chap_mutual_secret")
 #: Of a path: may be written while it is lost, see test_lost_login.py.
 LOGIN = {"nic", "source_address", "chap_user", "chap_mutual_user", "chap_algorithms"}
 #: Of a volume that has not been up all of them say nothing.
-READ_ONLY = {"volume": {"device", "last_error", "phase"}, "leg": {"unfenced"}}
+READ_ONLY = {"volume": {"device", "last_error", "phase"}}
 SECRET = "correct-horse-battery"
 
 
@@ -165,7 +165,7 @@ def test_control_characters_are_refused(plain, kernel_log, level, name):
 @pytest.mark.both
 def test_every_file_is_in_a_table(plain):
     tables = {"volume": {*VOLUME, *READ_ONLY["volume"], "enable"},
-              "leg": {*LEG, *READ_ONLY["leg"]},
+              "leg": {*LEG, "unfenced"},
               "path": {*PATH, *SECRETS, "enable"}}
     for level, names in tables.items():
         here = directory(plain, level)

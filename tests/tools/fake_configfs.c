@@ -67,7 +67,7 @@ static const struct attribute volume_files[] = {
 
 static const struct attribute leg_files[] = {
 	ISTRIPE_LEG_SETTINGS(FILE_OF_ROW)
-	{ "later_leg_setting", 0644, "" }, { NULL, 0, NULL },
+	{ "later_leg_setting", 0644, "" }, { "unfenced", 0644, "" }, { NULL, 0, NULL },
 };
 
 static const struct attribute path_files[] = {
@@ -586,6 +586,8 @@ static int value_check(const char *path, const char *rest, const char *value)
 	}
 	if (!strcmp(name, "chunk_bytes"))
 		chunk_given_set(dir, true);
+	if (!strcmp(name, "unfenced"))
+		file_put(getenv("ISTRIPECTL_ROOT"), "confirmed", value, 0644);
 	return 0;
 }
 
@@ -647,6 +649,8 @@ ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 		log_line("db", getenv("FAKE_RESCAN"), "");
 	if (rest && !strcmp(value, "force") && !strcmp(strrchr(path, '/'), "/enable"))
 		return write_instead(fd, "0", bytes);
+	if (rest && !strcmp(strrchr(path, '/'), "/unfenced"))
+		return write_instead(fd, "", bytes);
 	if (rest)
 		return write_read_back(fd, strrchr(path, '/') + 1, value, bytes);
 	return __real_write(fd, data, bytes);

@@ -15,6 +15,9 @@ IO, BUSY = str(errno.EIO), str(errno.EBUSY)
 OFF = ["--no-up", *TWO]
 CHANGE = "a change of leg 0 path 1 is under way"
 GROUP = "leg 0 path 1: login: portal is in portal group 3, expected was 1"
+LEFT = ("leg 0 path 1 has left writes that its target may still carry out, and cannot end them, see "
+        "unfenced: no answer")
+OFF_SINCE = "or, when its target was switched off or restarted since"
 REMOVED = "next: when its target was restarted since, or that group was removed"
 #: A secret, and a setting that is refused.
 SECRET = "chap_secret=@{root}/secret,ping_interval=7s"
@@ -91,7 +94,9 @@ def test_a_target_that_does_not_say_that_it_has_no_such_name(tool):
      ["volume db does not come up: ", "it is just coming up or going down\n"]),
     (OFF, ["up", "db"], {"FAKE_ENABLE": str(errno.EPROTO), "FAKE_REASON": GROUP},
      ["only a login in the old portal group ends the writes that were lost\n",
-      f"{REMOVED}: istripectl save db; istripectl delete --force db; istripectl up db\n"]),
+      f"{REMOVED}: istripectl path confirm db 0 1, then repeat the command\n"]),
+    (OFF, ["up", "db"], {"FAKE_ENABLE": str(errno.ENOTCONN), "FAKE_REASON": LEFT},
+     [f"next: bring this path back as it was; {OFF_SINCE}: istripectl path confirm db 0 1, then repeat"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", SECRET], {"FAKE_REFUSE": "ping_interval_ms="},
      ["chap_secret is changed: its old value cannot be read", "nothing else is changed"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", "ping_interval=7s,lun=3"],

@@ -164,7 +164,7 @@ def test_a_part_with_writes_that_were_left(tool):
         assert err == ("istripectl: volume db is there in part, and has left writes that a target may "
                        "still carry out\n            next: restart the target; then istripectl delete "
                        "--force db\n")
-    (tool.tree / "db/legs/0/unfenced").unlink()
+    (tool.tree / "db/legs/0/unfenced").write_text("\n")
     tool.run(*CREATE)
     (tool.tree / "db/enable").write_text("0\n")
     (tool.tree / "db/legs/0/unfenced").write_text("0\n")

@@ -923,16 +923,6 @@ def test_status_says_which_path_keeps_all_io_back(tool, unfenced):
     assert volume["legs"][0]["paths"][0]["unfenced"] is (unfenced == "1")
 
 
-def test_path_confirm_of_what_is_down(tool):
-    tool.run("create", "db", "--leg", LEG, "--no-up")
-    confirm = ("path", "confirm", "--yes", "db", "0", "0")
-    assert "volume db is down" in tool.run(*confirm, code=1)[1]
-    (tool.tree / "db/legs/0/unfenced").write_text("0\n")
-    said = tool.run(*confirm, code=1)[1]
-    assert "leg 0, path 0: writes were left that the target may still carry out" in said
-    assert "next: istripectl up db, until it works" in said
-
-
 @pytest.mark.parametrize("left", ["", "0\n"])
 def test_down_looks_for_writes_that_were_left(tool, left):
     """Another host takes over if it ends without an error; --force asks for nothing."""

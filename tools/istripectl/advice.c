@@ -111,24 +111,26 @@ bool advice_is_other_group(const char *reason)
 	       strstr(reason, "did not send TargetPortalGroupTag");
 }
 
-/* A volume that is down takes no word of the administrator: its directory knows of the writes. */
 static void group_changed(const char *name, const char *reason, bool over, struct fault *fault)
 {
-	char *save = apply_has_file(name) ? alloc_text("") :
-		     alloc_printf("istripectl save %s; ", name);
 	unsigned int leg, path;
 
 	place_read(reason, &leg, &path);
 	fault_add(fault, "only a login in the old portal group ends the writes that were lost");
-	if (over)
-		fault_add(fault,
-			  "next: when its target was restarted since, or that group was removed: %sistripectl delete --force %s; istripectl up %s",
-			  save, name, name);
-	else
-		fault_add(fault,
-			  "next: when its target was restarted since, or that group was removed: istripectl path confirm %s %u %u",
-			  name, leg, path);
-	free(save);
+	fault_add(fault,
+		  "next: when its target was restarted since, or that group was removed: istripectl path confirm %s %u %u%s",
+		  name, leg, path, over ? ", then repeat the command" : "");
+}
+
+/* Of a volume that is down: other paths, which may be sound, do not count. */
+static void left_writes(const char *name, const char *reason, struct fault *fault)
+{
+	unsigned int leg, path;
+
+	place_read(reason, &leg, &path);
+	fault_add(fault,
+		  "next: bring this path back as it was; or, when its target was switched off or restarted since: istripectl path confirm %s %u %u, then repeat the command",
+		  name, leg, path);
 }
 
 static bool follows_records(const char *name)
@@ -223,6 +225,8 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 		group_changed(name, reason, over, fault);
 		return;
 	}
+	if (strstr(reason, "see unfenced"))
+		left_writes(name, reason, fault);
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		if (!strstr(reason, rows[i].part))
 			continue;

@@ -34,6 +34,11 @@
 #include "tree.h"
 #include "twin.h"
 #include "value.h"
+#include "watch.h"
+
+/* A login that nobody answers takes so long, and more. */
+#define LEFT_WAIT_MS	60000
+#define LEFT_LOOK_MS	50
 
 enum verb {
 	PATH_ADD,
@@ -393,24 +398,116 @@ static void confirm_plan(const char *files, const char *name, unsigned int leg,
 	free(writes);
 }
 
+static int confirm_check_terminal(const char *name, struct fault *fault)
+{
+	if (isatty(STDIN_FILENO))
+		return 0;
+	return fault_set(fault, -ENOTTY,
+			 "there is no terminal to ask at\nnext: see istripectl status %s, then give --yes",
+			 name);
+}
+
+static int left_find(const struct volume *volume, const struct leg *leg, const char *text,
+		     unsigned int *index, struct fault *fault)
+{
+	int ret;
+
+	/* Its directory may be gone, and the writes are not. */
+	if (number_take(text, ISTRIPE_PATHS_MAX, index) &&
+	    tree_has_left(volume->name, leg->index, *index))
+		return 0;
+	ret = path_find(volume, leg, text, index, fault);
+	if (ret)
+		return ret;
+	return fault_set(fault, -ENODEV,
+			 "volume %s is down, and leg %u path %u has left no writes\nnext: istripectl up %s",
+			 volume->name, leg->index, *index, volume->name);
+}
+
+static int left_ask(const char *name, unsigned int leg, unsigned int path, struct fault *fault)
+{
+	char answer[16] = "";
+
+	fprintf(stderr,
+		"%s: leg %u path %u: it has left writes, and the volume may come up without it.\n"
+		"If the target still carries them out, they overwrite newer data.\n"
+		"Has it been switched off or restarted since the path was lost? yes or no: ",
+		name, leg, path);
+	if (fgets(answer, sizeof(answer), stdin) && !strcmp(answer, "yes\n"))
+		return 0;
+	return fault_set(fault, -ECANCELED, "the answer was not yes: nothing was done");
+}
+
+/* An attempt to bring the volume up, which up makes again and again, keeps others out. */
+static void left_await_phase(const char *name, long long end_ms)
+{
+	bool passes;
+
+	do {
+		char *phase = tree_value(name, "phase");
+
+		passes = phase && (!strcmp(phase, "starting") || !strcmp(phase, "stopping"));
+		free(phase);
+		if (passes)
+			watch_sleep_ms(LEFT_LOOK_MS);
+	} while (passes && !interrupt_seen() && watch_now_ms() < end_ms);
+}
+
+static int left_write(const char *name, unsigned int leg, unsigned int path, struct fault *fault)
+{
+	char *place = alloc_printf("legs/%u/unfenced", leg), *file = tree_path(name, place);
+	char *number = alloc_printf("%u", path);
+	long long end_ms = watch_now_ms() + LEFT_WAIT_MS;
+	int log = klog_open(), ret;
+
+	left_await_phase(name, end_ms);
+	ret = file_write(file, number);
+	if (ret) {
+		fault_set(fault, ret, "what leg %u path %u of %s has left is not forgotten: %s",
+			  leg, path, name, strerror(-ret));
+		if (!advice_root(ret, fault) && !klog_explain(log, name, fault))
+			fault_add(fault, "next: istripectl status %s", name);
+	}
+	klog_close(log);
+	free(number);
+	free(file);
+	free(place);
+	return ret;
+}
+
+/* Of a volume that is down: its directory knows of the writes. */
+static int left_confirm(const struct volume *volume, const struct leg *leg, const char *text,
+			const struct path_options *options, struct fault *fault)
+{
+	bool ask = !options->yes && !options->dry_run;
+	unsigned int index;
+	int ret = left_find(volume, leg, text, &index, fault);
+
+	if (!ret && ask)
+		ret = confirm_check_terminal(volume->name, fault);
+	if (!ret && options->dry_run)
+		printf("%s: would forget that leg %u path %u has left writes\n", volume->name,
+		       leg->index, index);
+	if (!ret && ask)
+		ret = left_ask(volume->name, leg->index, index, fault);
+	if (!ret && !options->dry_run)
+		ret = left_write(volume->name, leg->index, index, fault);
+	return ret;
+}
+
 static int path_confirm(const struct volume *volume, struct leg *leg, const char *text,
 			const struct path_options *options, struct fault *fault)
 {
 	char *device = power_device(volume->name), *files;
 	bool ask = !options->yes && !options->dry_run;
 	unsigned int index;
-	int ret = path_find(volume, leg, text, &index, fault);
+	int ret;
 
-	/* Its directory knows of writes that were left, and nobody can confirm their end. */
-	if (!ret && !device)
-		ret = tree_check_fenced(volume->name, fault);
-	if (!ret && !device)
-		ret = fault_set(fault, -ENODEV, "volume %s is down\nnext: istripectl up %s",
-				volume->name, volume->name);
-	else if (!ret && ask && !isatty(STDIN_FILENO))
-		ret = fault_set(fault, -ENOTTY,
-				"there is no terminal to ask at\nnext: see istripectl status %s, then give --yes",
-				volume->name);
+	if (!device)
+		return left_confirm(volume, leg, text, options, fault);
+	ret = path_find(volume, leg, text, &index, fault);
+	if (!ret && ask)
+		ret = confirm_check_terminal(volume->name, fault);
 	if (ret) {
 		free(device);
 		return ret;

@@ -162,12 +162,11 @@ int tree_list(struct file_names *names, struct fault *fault)
 	return ret;
 }
 
-/* A file that nobody may write is no setting but a state; enable is the switch. */
-static bool file_is_setting(const char *path, const char *name)
+bool tree_is_setting(const char *path, const char *name)
 {
 	int mode = file_mode(path);
 
-	return mode >= 0 && (mode & 0222) && strcmp(name, "enable");
+	return mode >= 0 && (mode & 0222) && strcmp(name, "enable") && strcmp(name, "unfenced");
 }
 
 /* The module has numbers of interfaces, where people, and files, have names. */
@@ -185,7 +184,7 @@ static int setting_read(const char *dir, const char *name, struct settings *sett
 	char *path = alloc_printf("%s/%s", dir, name), *value = NULL;
 	int ret = 0;
 
-	if (file_is_setting(path, name)) {
+	if (tree_is_setting(path, name)) {
 		if (file_mode(path) & 0444)
 			ret = file_read(path, &value);
 		if (!ret)
@@ -252,11 +251,25 @@ static int leg_check_fenced(const char *dir, unsigned int index, void *object,
 	if (!file_read(file, &paths) && *paths)
 		ret = fault_set(fault, -EBUSY,
 				"%s: leg %u, path %s: writes were left that the target may still carry out, and only this volume knows: no other host may write to this LUN\n"
-				"next: istripectl up %s, until it works; or restart the target, then istripectl delete --force %s",
-				name, index, paths, name, name);
+				"next: istripectl up %s, until it works; or restart the target, then istripectl path confirm %s %u %.*s, or istripectl delete --force %s",
+				name, index, paths, name, name, index, (int)strcspn(paths, " "),
+				paths, name);
 	free(paths);
 	free(file);
 	return ret;
+}
+
+bool tree_has_left(const char *name, unsigned int leg, unsigned int path)
+{
+	char *file = alloc_printf("legs/%u/unfenced", leg), *left = tree_value(name, file);
+	char *number = alloc_printf(" %u ", path), *all = alloc_printf(" %s ", left ? left : "");
+	bool has = strstr(all, number);
+
+	free(all);
+	free(number);
+	free(left);
+	free(file);
+	return has;
 }
 
 int tree_check_fenced(const char *name, struct fault *fault)

@@ -73,6 +73,28 @@ void tree_names_add(const char *name, struct fault *fault);
 int tree_check_fenced(const char *name, struct fault *fault);
 
 /**
+ * tree_has_left() - whether a path has left writes that its target may still carry out
+ * @name: a volume that is down
+ * @leg: the number of its leg
+ * @path: the number of the path, which may be gone
+ *
+ * Return: whether it is so; false when it cannot be found out.
+ */
+bool tree_has_left(const char *name, unsigned int leg, unsigned int path);
+
+/**
+ * tree_is_setting() - whether a file of a directory is a setting
+ * @path: the file
+ * @name: its name
+ *
+ * One that nobody may write is a state, enable is the switch, and unfenced takes a word of the
+ * administrator.
+ *
+ * Return: whether it is.
+ */
+bool tree_is_setting(const char *path, const char *name);
+
+/**
  * tree_list() - the names of all volumes
  * @names: zeroed by the caller, filled
  * @fault: set on failure

@@ -148,10 +148,10 @@ static bool kernel_has(const char *dir, const char *name)
 static bool is_setting(const char *dir, const char *name)
 {
 	char *path = alloc_printf("%s/%s", dir, name);
-	int mode = file_mode(path);
+	bool is = tree_is_setting(path, name);
 
 	free(path);
-	return mode >= 0 && mode & 0222 && strcmp(name, "enable");
+	return is;
 }
 
 /* As it may be typed, and as its file is called. Allocated. */

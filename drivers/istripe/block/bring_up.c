@@ -52,7 +52,7 @@ static int leg_check_unfenced(struct istripe_nexus *nexus, struct istripe_reason
 		return 0;
 	istripe_last_error_read(nexus, &last);
 	return istripe_reason_fail(why, nexus->first_error ?: -ENOTCONN,
-				   "leg %u path %u has left writes that its target may still carry out, and cannot end them: %s",
+				   "leg %u path %u has left writes that its target may still carry out, and cannot end them, see unfenced: %s",
 				   nexus->leg->index, nexus->path->index, last.text);
 }
 

@@ -6,6 +6,7 @@
 #include <linux/configfs.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -43,7 +44,63 @@ static ssize_t leg_unfenced_show(struct config_item *item, char *page)
 	used += sysfs_emit_at(page, used, "\n");
 	return used;
 }
-CONFIGFS_ATTR_RO(leg_, unfenced);
+
+/* The path's next login still ends what the target may have, as after fence_confirm. */
+static void leg_confirm(struct istripe_leg_dir *leg, u32 path)
+{
+	struct istripe_unfenced *saved = leg->saved[path];
+	u32 i;
+
+	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++) {
+		if (!saved[i].unfenced)
+			continue;
+		saved[i].unfenced = false;
+		saved[i].undrained = (struct istripe_undrained) {
+			.any = true,
+			.tpgt_known = saved[i].tpgt_known,
+			.tpgt = saved[i].tpgt,
+		};
+	}
+}
+
+static int leg_confirm_checked(struct istripe_leg_dir *leg, u32 path, const char *label)
+{
+	lockdep_assert_held(&leg->base.volume->lock);
+	if (leg->base.volume->phase != ISTRIPE_VOLUME_DOWN) {
+		pr_err("%s: unfenced: is refused, the volume is not down: of one that is up, see fence_confirm\n",
+		       label);
+		return -EBUSY;
+	}
+	if (!istripe_leg_dir_unfenced(leg, path)) {
+		pr_err("%s: unfenced: is refused, path %u has left no writes\n", label, path);
+		return -ENOENT;
+	}
+	leg_confirm(leg, path);
+	pr_warn("%s/%u: the administrator says that its target carries out nothing that was sent before: the volume may come up without it\n",
+		label, path);
+	return 0;
+}
+
+static ssize_t leg_unfenced_store(struct config_item *item, const char *page, size_t count)
+{
+	struct istripe_leg_dir *leg = istripe_dir_of(item)->leg;
+	char label[ISTRIPE_DIR_LABEL_BYTES];
+	u32 path;
+	int ret;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	istripe_dir_label(&leg->base, label);
+	if (kstrtou32(page, 10, &path) || path >= ISTRIPE_PATHS_MAX) {
+		istripe_dir_refuse(label, "unfenced", page, "a number from 0 to 15");
+		return -EINVAL;
+	}
+	mutex_lock(&leg->base.volume->lock);
+	ret = leg_confirm_checked(leg, path, label);
+	mutex_unlock(&leg->base.volume->lock);
+	return ret ?: count;
+}
+CONFIGFS_ATTR(leg_, unfenced);
 
 static void leg_release(struct config_item *item)
 {

@@ -120,7 +120,7 @@ static int leg_check_gone(const struct istripe_leg_dir *leg, struct istripe_reas
 		if (leg->paths[i] || !istripe_leg_dir_unfenced(leg, i))
 			continue;
 		return istripe_reason_fail(why, -EINVAL,
-					   "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was",
+					   "leg %u path %u is gone, and has left writes that its target may still carry out: make it as it was, or see unfenced",
 					   leg->index, i);
 	}
 	return 0;

@@ -142,7 +142,7 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 						   leg->paths[i].index, problem);
 		if (unfenced_is_lost(&leg->paths[i], initiator_name))
 			return istripe_reason_fail(why, -EINVAL,
-						   "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were",
+						   "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were, or see unfenced",
 						   index, leg->paths[i].index);
 	}
 	return 0;
