@@ -98,7 +98,8 @@ def test_it_is_no_setting(left):
     """Else a file of the volume would have it, and set would write it."""
     assert "unfenced" not in left.run("show", "db")[0]
     assert "unfenced" not in left.run("show", "--conf", "db")[0]
-    assert "has no setting unfenced" in left.run("set", "db", "--leg", "0", "unfenced=0", code=1)[1]
+    _, err = left.run("set", "db", "--leg", "0", "unfenced=0", code=2)
+    assert "unfenced is not a setting\n            next: istripectl path confirm\n" in err
     assert confirmed(left) is None
 
 

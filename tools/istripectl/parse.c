@@ -72,17 +72,22 @@ const char *parse_short_for(const char *name)
 /* Names become names of files: nothing but those of settings gets through. */
 static int name_check(const char *name, struct fault *fault)
 {
-	static const char *const states[] = { "enable", "device", "last_error", NULL };
+	static const struct {
+		const char *name, *command;
+	} states[] = {
+		{ "enable", "up, or down" }, { "device", "status" }, { "last_error", "status" },
+		{ "unfenced", "path confirm" },
+	};
 	size_t i;
 
 	if (!*name || strspn(name, NAME_CHARS) != strlen(name))
 		return fault_set(fault, -EINVAL,
 				 "\"%s\" is no name of a setting: letters a to z, digits and _",
 				 name);
-	for (i = 0; states[i]; i++)
-		if (!strcmp(name, states[i]))
+	for (i = 0; i < sizeof(states) / sizeof(*states); i++)
+		if (!strcmp(name, states[i].name))
 			return fault_set(fault, -EINVAL, "%s is not a setting\nnext: istripectl %s",
-					 name, i ? "status" : "up, or down");
+					 name, states[i].command);
 	return 0;
 }
 
