@@ -9,6 +9,7 @@ import prometheus
 import pytest
 from conftest import TOP
 from host import Host
+from waiting import unopened
 
 BASE = "sys/block/istripe0/istripe"
 PATH = f"{BASE}/legs/1/paths/0"
@@ -92,6 +93,18 @@ def test_what_is_told(host):
     assert value(families, "istripe_volume_recovery_timeout_seconds", volume="db") == 120
     assert value(families, "istripe_module_loaded") == 1
     assert len(families["istripe_path_info"].samples) == 4
+
+
+def test_files_of_sessions_are_not_opened(host):
+    """There are many, of which nothing is told."""
+    host.put(f"{PATH}/sessions/1/state", "logged-in")
+    folder = host.tool.root / PATH
+    with unopened(*(folder / name for name in ("session", "session/negotiated", "sessions",
+                                               "sessions/1"))):
+        told = host.tool.run("metrics")
+    for name in ("session", "sessions"):
+        shutil.rmtree(folder / name)
+    assert host.tool.run("metrics") == told
 
 
 def line(sum_ns, counts):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from waiting import held
+from waiting import held, unopened
 
 BASE = "sys/block/istripe0/istripe"
 PATH = f"{BASE}/legs/0/paths/0"
@@ -91,6 +91,15 @@ def test_a_state_is_told_before_latencies_are_read(volume):
         lines = [process.stdout.readline() for _ in range(3 if told else 0)]
     process.communicate(timeout=60)
     assert len(lines) == 3 and "path 0: live -> backoff" in lines[2]
+
+
+def test_files_of_sessions_are_not_opened(volume):
+    """There are many, and only a path that was lost and is back needs one."""
+    names = ("session", "sessions/1")
+    folders = [volume.put(f"{PATH}/{name}/state", "logged-in").parent for name in names]
+    steps(volume, LOST)
+    with unopened(*folders, folders[1].parent):
+        assert len(volume.run("monitor")[0].splitlines()) == 3
 
 
 def test_json(volume):

@@ -7,6 +7,7 @@ import pty
 import re
 
 import pytest
+from waiting import unopened
 
 BASE = "sys/block/istripe0/istripe"
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
@@ -91,6 +92,17 @@ def test_once(busy):
         "connection 0": ["logged-in", "25.0", "10.0", "1000", "3.00", "9", "2", "-", "123", "7"],
         "off": ["down", *["-"] * 9],
     }
+
+
+def test_what_was_negotiated_is_not_opened(busy):
+    """There are many such files."""
+    names = ("session/offered", "session/negotiated", "sessions/1/negotiated")
+    folders = [busy.put(f"{BASE}/legs/0/paths/0/{name}/DataDigest", "None").parent
+               for name in names]
+    with unopened(*folders):
+        out, _ = busy.run("top", "--once", "--interval", "2")
+    # Of the counters of sessions, which are beside them.
+    assert "1500" in next(line for line in out.splitlines() if "path 0" in line).split()
 
 
 def test_json_until_a_signal(busy):

@@ -26,6 +26,22 @@ static bool all_wanted(const char *name)
 	return true;
 }
 
+/* Counters of sessions, not the many keys of their login. */
+static bool count_wanted(const char *name)
+{
+	static const char *const names[] = { "offered", "negotiated", NULL };
+
+	return !text_listed(names, name);
+}
+
+/* Of all but sessions, which have most of the files. */
+static bool place_wanted(const char *name)
+{
+	static const char *const names[] = { "session", "sessions", NULL };
+
+	return !text_listed(names, name);
+}
+
 /* Of the volume, legs and paths, not of sessions and connections. */
 static bool state_wanted(const char *name)
 {
@@ -99,6 +115,16 @@ static int tree_read(const char *device, struct live *live, wanted_fn wanted)
 int live_read(const char *device, struct live *live)
 {
 	return tree_read(device, live, all_wanted);
+}
+
+int live_read_counts(const char *device, struct live *live)
+{
+	return tree_read(device, live, count_wanted);
+}
+
+int live_read_places(const char *device, struct live *live)
+{
+	return tree_read(device, live, place_wanted);
 }
 
 int live_read_states(const char *device, struct live *live)

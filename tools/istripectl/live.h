@@ -27,6 +27,24 @@ struct live {
 int live_read(const char *device, struct live *live);
 
 /**
+ * live_read_counts() - read all but what sessions have offered and negotiated
+ * @device: as istripe0
+ * @live: zeroed by the caller, filled
+ *
+ * Return: as live_read().
+ */
+int live_read_counts(const char *device, struct live *live);
+
+/**
+ * live_read_places() - read all of the volume, its legs, paths and connections, not of sessions
+ * @device: as istripe0
+ * @live: zeroed by the caller, filled
+ *
+ * Return: as live_read().
+ */
+int live_read_places(const char *device, struct live *live);
+
+/**
  * live_read_states() - read the files state and last_error of the volume, its legs and paths
  * @device: as istripe0
  * @live: zeroed by the caller, filled

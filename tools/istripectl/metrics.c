@@ -646,7 +646,8 @@ static int subjects_read(struct subjects *all, struct fault *fault)
 	if (all->names.count)
 		all->items = alloc_array(NULL, all->names.count, sizeof(*all->items));
 	for (i = 0; !ret && i < all->names.count; i++)
-		volume_now_read(all->names.items[i], &all->items[all->count++]);
+		volume_now_read(all->names.items[i], live_read_places,
+				&all->items[all->count++]);
 	return ret;
 }
 

@@ -151,7 +151,7 @@ static void volume_add(struct states *states, const char *name)
 	char *device = power_device(name), *reason;
 	struct live live = { 0 };
 
-	if (device && !(states->judged ? live_read : live_read_states)(device, &live) &&
+	if (device && !(states->judged ? live_read_places : live_read_states)(device, &live) &&
 	    volume_was_up(name, device) && *settings_value(&live.values, "state")) {
 		live_add(states, name, device, &live);
 	} else {

@@ -30,13 +30,14 @@ struct state {
 struct states {
 	struct state *items;
 	size_t count;
-	bool judged;		/* all files are read, also of what is slow or waits */
+	bool judged;		/* more files are read, also of what is slow or waits */
 };
 
 /**
  * states_read() - the states of all volumes
  * @states: zeroed by the caller, filled
- * @judge: find out, too, which are slow: all files are read for that, else a few
+ * @judge: find out, too, which are slow: all files but those of sessions are read for that, else
+ *	a few
  * @fault: set on failure
  *
  * Return: 0; -errno.

@@ -73,7 +73,7 @@ static int readings_take(const struct command_line *line, struct readings *readi
 		if (ret)
 			break;
 		reading = alloc_append(readings->items, readings->count);
-		volume_now_read(names.items[i], &reading->now);
+		volume_now_read(names.items[i], live_read_counts, &reading->now);
 		tcp_read_all(&reading->now.live, "");
 		reading->time_ms = watch_now_ms();
 	}

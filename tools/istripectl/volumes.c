@@ -49,7 +49,8 @@ static void off_add(struct volume_now *now)
 	volume_free(&volume);
 }
 
-void volume_now_read(const char *name, struct volume_now *now)
+void volume_now_read(const char *name, int (*read)(const char *device, struct live *live),
+		     struct volume_now *now)
 {
 	char *path;
 
@@ -61,7 +62,7 @@ void volume_now_read(const char *name, struct volume_now *now)
 	path = place_path("/sys/block/%s/stat", now->device);
 	file_read(path, &now->stat);
 	free(path);
-	if (!live_read(now->device, &now->live) &&
+	if (!read(now->device, &now->live) &&
 	    volume_was_up(name, now->device)) {
 		off_add(now);
 		return;

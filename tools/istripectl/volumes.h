@@ -41,9 +41,11 @@ bool volume_was_up(const char *name, const char *device);
 /**
  * volume_now_read() - read what the kernel tells of a volume
  * @name: of the volume, which need not be there
+ * @read: live_read(), or one of those that read less
  * @now: set; for volume_now_free()
  */
-void volume_now_read(const char *name, struct volume_now *now);
+void volume_now_read(const char *name, int (*read)(const char *device, struct live *live),
+		     struct volume_now *now);
 
 /**
  * volume_now_free() - free all of it
