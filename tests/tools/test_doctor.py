@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """istripectl doctor: each fault of a host is found, named and mended; a good host has none."""
 
+import contextlib
 import json
 import re
 import socket
@@ -887,6 +888,31 @@ def test_tcp_of_the_kernel(host):
             if finding["check"] == "tcp-loss"}
     assert re.fullmatch(r"it has sent 100 bytes only", loss["leg 0 path 0"])
     assert loss["leg 1 path 0"] == "TCP has no such connection in this network namespace"
+
+
+def test_more_portals_than_files_may_be_open(tool):
+    """60 of them, which answer; to one lead two paths. It is tried once."""
+    with socket.create_server(("", 0)) as server:
+        port, words = server.getsockname()[1], []
+        for number in [*range(60), 0]:
+            portal_words = f"portal=127.0.0.{number + 1}:{port}"
+            words += ["--path" if number % 15 else "--leg",
+                      f"{portal_words},target=iqn.2026-01.a:t{len(words) // 30}"]
+        tool.run("create", "db", "--no-up", *words)
+        done = subprocess.run(["sh", "-c", 'ulimit -n 40; exec "$@"', "sh", tool.program, "doctor",
+                               "--json"], env=tool.env, capture_output=True, text=True, check=False)
+        server.setblocking(False)
+        tried = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                tried.append(server.accept()[0])
+        addresses = [one.getsockname()[0] for one in tried]
+        for one in tried:
+            one.close()
+    assert not done.stderr
+    assert sorted(addresses) == sorted(f"127.0.0.{number + 1}" for number in range(60))
+    found = json.loads(done.stdout)["findings"]
+    assert {one["result"] for one in found if one["check"] == "portal"} == {"pass"}
 
 
 def conf_finding(host, code=1):

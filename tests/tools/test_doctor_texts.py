@@ -103,6 +103,7 @@ def told(tool, code):
      "the MTU of the path is not known"),
     (both(negotiated("HeaderDigest", "CRC32C"), setting("header_digest", "CRC32C"),
           without("proc/crypto")), "HeaderDigest is on; how CRC32C is computed is not known"),
+    (both(not_logged_in, reach(24)), "it cannot be tried: Too many open files"),
     (no_answer_of_lldpd, "lldpctl does not answer: lldpd does not run"),
     (unmeasured, "its round-trip time is not known"),
     (unmeasured, "reno, and the round-trip time is not known"),

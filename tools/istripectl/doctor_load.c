@@ -325,12 +325,28 @@ static bool connect_wanted(const struct doctor_volume *volume, const struct doct
 	       (!path->route.assumed || path->reaches_bytes);
 }
 
-/* All at the same time: those that are silent cost one wait. */
+/* The number of the try of such a connection: paths of several LUNs share their portals. */
+static size_t try_add(struct reach **tries, size_t *count, const struct doctor_path *path)
+{
+	const struct reach try = {
+		.portal = doctor_setting(path, "portal"), .nic = path->nic,
+		.from = doctor_setting(path, "source_address"),
+	};
+	size_t i;
+
+	for (i = 0; i < *count; i++)
+		if (reach_same(&(*tries)[i], &try))
+			return i;
+	*alloc_append(*tries, *count) = try;
+	return i;
+}
+
+/* At the same time: those that are silent cost one wait. */
 static void portals_try(struct doctor *doctor)
 {
 	struct doctor_path **paths = NULL;
 	struct reach *tries = NULL;
-	size_t i, j, count = 0;
+	size_t i, j, count = 0, try_count = 0, *numbers = NULL;
 
 	for (i = 0; i < doctor->volume_count; i++)
 		for (j = 0; j < doctor->volumes[i].path_count; j++) {
@@ -338,21 +354,19 @@ static void portals_try(struct doctor *doctor)
 
 			if (!connect_wanted(&doctor->volumes[i], path))
 				continue;
-			tries = alloc_array(tries, count + 1, sizeof(*tries));
 			paths = alloc_array(paths, count + 1, sizeof(*paths));
-			tries[count] = (struct reach) {
-				.portal = doctor_setting(path, "portal"), .nic = path->nic,
-				.from = doctor_setting(path, "source_address"),
-			};
+			numbers = alloc_array(numbers, count + 1, sizeof(*numbers));
+			numbers[count] = try_add(&tries, &try_count, path);
 			paths[count++] = path;
 		}
-	if (count)
-		reach_try(tries, count);
+	if (try_count)
+		reach_try(tries, try_count);
 	for (i = 0; i < count; i++) {
 		paths[i]->tried = true;
-		paths[i]->connect_error = tries[i].error;
+		paths[i]->connect_error = tries[numbers[i]].error;
 	}
 	free(tries);
+	free(numbers);
 	free(paths);
 }
 

@@ -306,6 +306,8 @@ void doctor_portal(struct doctor *doctor, const struct doctor_path *path)
 		doctor_pass(doctor);
 	else if (!path->tried)
 		doctor_skip(doctor, "there is no route to it");
+	else if (reach_untried(path->connect_error))
+		doctor_skip(doctor, "it cannot be tried: %s", strerror(-path->connect_error));
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("%s: %s", doctor_setting(path, "portal"),

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alloc.h"
 #include "host_net.h"
 #include "reach.h"
 #include "watch.h"
 
 #define ISCSI_PORT	3260
+#define LOT		256
 
 static int address_of(const struct reach *try, struct sockaddr_storage *to, socklen_t *bytes)
 {
@@ -81,16 +81,32 @@ static void connect_end(struct reach *try, struct pollfd *poll)
 	poll->fd = -1;
 }
 
-void reach_try(struct reach *tries, size_t count)
+bool reach_untried(int error)
 {
-	struct pollfd *polls = alloc_array(NULL, count + 1, sizeof(*polls));
+	return error == -EMFILE || error == -ENFILE;
+}
+
+/* As many as may be open. */
+static size_t lot_begin(struct reach *tries, struct pollfd *polls, size_t count)
+{
+	size_t i, waiting = 0;
+
+	for (i = 0; i < count && i < LOT; i++) {
+		polls[i] = (struct pollfd) { .fd = connect_begin(&tries[i]), .events = POLLOUT };
+		if (waiting && reach_untried(tries[i].error))
+			break;
+		waiting += polls[i].fd >= 0;
+	}
+	return i;
+}
+
+static void lot_wait(struct reach *tries, struct pollfd *polls, size_t count)
+{
 	long long end_ms = watch_now_ms() + REACH_MS, left_ms;
 	size_t i, waiting = 0;
 
-	for (i = 0; i < count; i++) {
-		polls[i] = (struct pollfd) { .fd = connect_begin(&tries[i]), .events = POLLOUT };
+	for (i = 0; i < count; i++)
 		waiting += polls[i].fd >= 0;
-	}
 	while (waiting && (left_ms = end_ms - watch_now_ms()) > 0 &&
 	       poll(polls, count, left_ms) > 0) {
 		for (i = 0; i < count; i++) {
@@ -103,5 +119,21 @@ void reach_try(struct reach *tries, size_t count)
 	for (i = 0; i < count; i++)
 		if (polls[i].fd >= 0)
 			close(polls[i].fd);
-	free(polls);
+}
+
+void reach_try(struct reach *tries, size_t count)
+{
+	struct pollfd polls[LOT];
+	size_t done, lot;
+
+	for (done = 0; done < count; done += lot) {
+		lot = lot_begin(&tries[done], polls, count - done);
+		lot_wait(&tries[done], polls, lot);
+	}
+}
+
+bool reach_same(const struct reach *one, const struct reach *other)
+{
+	return !strcmp(one->portal, other->portal) && !strcmp(one->nic, other->nic) &&
+	       !strcmp(one->from ? one->from : "", other->from ? other->from : "");
 }
