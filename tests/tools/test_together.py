@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""up of several volumes: at the same time, each in a process of its own."""
+"""up and down of several volumes: at the same time, each in a process of its own."""
 
 import errno
 import signal
@@ -77,3 +77,44 @@ def test_output_of_several_volumes_is_lost(tool):
         process = tool.start("up", "db", "log", stdout=full)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and "standard output: No space left on device" in err
+
+
+@pytest.fixture
+def up(tool):
+    for name in ("db", "log"):
+        tool.run("create", name, "--leg", LEG)
+    return tool
+
+
+@pytest.mark.parametrize("words", [["--all"], ["db", "log", "db"]])
+def test_a_volume_goes_down_while_another_one_hangs(up, words):
+    """The first one waits for its array: what the other one holds is written meanwhile."""
+    process = up.start("down", *words, FAKE_HOLD_ENABLE="db/enable")
+    wait_for(lambda: up.value("log/enable") == "0")
+    assert process.poll() is None
+    up.put("go", "")
+    assert process.communicate(timeout=60) == ("", "") and process.returncode == 0
+    assert up.value("db/enable") == "0"
+
+
+def test_errors_of_volumes_that_go_down_come_in_order(up):
+    """Whichever ends first."""
+    process = up.start("down", "--all", FAKE_HOLD_ENABLE="db/enable",
+                       FAKE_DISABLE=str(errno.EIO), FAKE_REASON="broken")
+    wait_for(lambda: up.value("log/last_error") == "broken")
+    up.put("go", "")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert [line for line in err.splitlines() if "does not go down" in line] == [
+        f"istripectl: volume {name} does not go down: Input/output error" for name in ("db", "log")]
+
+
+def test_volumes_that_hang_are_interrupted(up):
+    """Errors of the others are told all the same."""
+    process = up.start("down", "log", "db", FAKE_HOLD_ENABLE="log/enable",
+                       FAKE_DISABLE=str(errno.EIO), FAKE_REASON="broken")
+    wait_for(lambda: up.value("db/last_error") == "broken")
+    process.send_signal(signal.SIGTERM)
+    up.put("go", "")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "volume db does not go down: Input/output error" in err

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -487,7 +488,14 @@ struct turns {
 	int (*act)(const char *name, const struct command_line *line, struct fault *fault);
 	const struct command_line *line;
 	int *begun;		/* of power_begin(), or NULL */
+	struct said *said;	/* shared by processes, to be told in order; NULL: told at once */
+	size_t told;
 	int code;
+};
+
+struct said {
+	bool ended;
+	struct fault fault;
 };
 
 static int turn_take(void *context, size_t number)
@@ -496,9 +504,18 @@ static int turn_take(void *context, size_t number)
 	struct fault fault = { 0 };
 	int ret = turns->act(turns->line->names[number], turns->line, &fault);
 
-	if (ret)
+	if (ret && turns->said)
+		turns->said[number].fault = fault;
+	else if (ret)
 		fault_print(&fault);
 	return -ret;
+}
+
+/* Errors are told as far as all volumes before have ended. */
+static void said_tell(struct turns *turns)
+{
+	while (turns->told < turns->line->count && turns->said[turns->told].ended)
+		fault_print(&turns->said[turns->told++].fault);
 }
 
 static void turn_end(void *context, size_t number, int error)
@@ -507,6 +524,10 @@ static void turn_end(void *context, size_t number, int error)
 
 	if (turns->begun && turns->begun[number] >= 0)
 		close(turns->begun[number]);
+	if (turns->said) {
+		turns->said[number].ended = true;
+		said_tell(turns);
+	}
 	if (error)
 		turns->code = turns->act == volume_up ? code_after(turns->code, -error) :
 			      EXIT_FAILED;
@@ -555,6 +576,28 @@ static void all_up(struct command_line *line, struct turns *turns)
 	free(turns->begun);
 }
 
+/*
+ * At the same time: a volume whose array hangs keeps none of the others from its flush. One that
+ * another one is made of, by a target of this host, is in use as long as that target has it.
+ */
+static void all_down(struct command_line *line, struct turns *turns)
+{
+	size_t bytes;
+	void *said;
+
+	repeated_drop(line);
+	bytes = line->count * sizeof(*turns->said);
+	if (line->count < 2) {
+		each_in_turn(turns);
+		return;
+	}
+	said = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	turns->said = said == MAP_FAILED ? NULL : said;
+	together_run(line->count, turn_take, turn_end, turns);
+	if (turns->said)
+		munmap(said, bytes);
+}
+
 /* Those that have a file; or those that the kernel has, which are none without the module. */
 static int all_list(bool of_files, struct file_names *names, struct fault *fault)
 {
@@ -571,12 +614,10 @@ static int each_run(const struct command *command, int argc, char **argv, unsign
 	struct turns turns = { .act = act, .line = &line, .code = EXIT_DONE };
 	struct file_names files = { 0 };
 	struct fault fault = { 0 };
-	bool ups;
 
 	if (!command_begin(command, argc, argv, allowed | COMMAND_DRY_RUN, &line, true,
 			   &turns.code))
 		return turns.code;
-	ups = act == volume_up && !(line.flags & COMMAND_DRY_RUN);
 	interrupt_catch();
 	if ((line.flags & COMMAND_ALL) && all_list(act == volume_up, &files, &fault)) {
 		fault_print(&fault);
@@ -586,8 +627,10 @@ static int each_run(const struct command *command, int argc, char **argv, unsign
 		line.names = files.items;
 		line.count = files.count;
 	}
-	if (ups)
+	if (act == volume_up && !(line.flags & COMMAND_DRY_RUN))
 		all_up(&line, &turns);
+	else if (act == volume_hand_over && !(line.flags & COMMAND_DRY_RUN))
+		all_down(&line, &turns);
 	else
 		each_in_turn(&turns);
 	file_names_free(&files);
