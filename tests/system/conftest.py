@@ -73,8 +73,8 @@ def others_of(items, named, chosen):
     """What is for other kernels, and for other runs.
 
     The even ones run on one kernel, the odd ones on the other, but for those that are marked as
-    both, unless tests or files are named. What is marked as long runs when tests or files are named,
-    or chosen by a mark.
+    both, unless tests or files are named, or just those that are long are chosen by their mark. What
+    is marked as long runs when tests or files are named, or chosen by a mark.
     """
     others = []
     if not faults.available():
@@ -85,7 +85,8 @@ def others_of(items, named, chosen):
         # With those that are long: the others stay on their kernel when one more is.
         shared = [item for item in items
                   if not item.get_closest_marker("both") and item not in others]
-        others += shared[not os.uname().release.startswith("6.1.")::2]
+        if chosen != "long":
+            others += shared[not os.uname().release.startswith("6.1.")::2]
         if not chosen:
             others += [item for item in items
                        if item.get_closest_marker("long") and item not in others]

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """The laboratory itself, with the stock initiator: what it measures with is proven first."""
 
+from types import SimpleNamespace
+
 import pytest
 
+import conftest
 from lab import kernlog, network, storage, unsteady
 from lab.shell import LabError
 
@@ -201,3 +204,39 @@ def leads_to_data():
 ])
 def test_who_looks_at_data(nodeid, fixtures, function, data):
     assert unsteady.looks_at_data(nodeid, fixtures, function) == data
+
+
+class Item:
+    """As pytest collects it, with the names of its marks."""
+
+    def __init__(self, nodeid, *marks):
+        self.nodeid, self.marks = nodeid, marks
+
+    def get_closest_marker(self, name):
+        return name in self.marks
+
+
+ITEMS = [Item("a"), Item("b", "long"), Item("c", "long"), Item("d"), Item("e", "both"),
+         Item("f", "both", "long"), Item("g")]
+
+
+@pytest.mark.parametrize(("release", "chosen", "named", "left"), [
+    ("6.1.0", "", False, "de"),
+    ("6.12.1", "", False, "aeg"),
+    ("6.1.0", "long", False, "bcf"),
+    ("6.12.1", "long", False, "bcf"),
+    ("6.12.1", "not debug", False, "acefg"),
+    ("6.1.0", "", True, "abcdefg"),
+])
+def test_which_kernel_runs_what(monkeypatch, release, chosen, named, left):
+    """make check halves the tests, make check-long has all that it leaves out on each kernel."""
+    monkeypatch.setattr(conftest.Size, "full", False)
+    for name, value in (("DEBUG", False), ("ATOMIC_WRITES", True),
+                        ("faults", SimpleNamespace(available=lambda: True)),
+                        ("os", SimpleNamespace(uname=lambda: SimpleNamespace(release=release)))):
+        monkeypatch.setattr(conftest, name, value)
+    others = conftest.others_of(ITEMS, named, chosen)
+    kept = [item for item in ITEMS if item not in others]
+    if chosen == "long":
+        kept = [item for item in kept if "long" in item.marks]
+    assert "".join(item.nodeid for item in kept) == left
