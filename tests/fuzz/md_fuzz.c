@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Input: a mode byte, a number of legs, then
+ * Input: a mode byte, a number of legs or of bits, then
  *	mode bit 0 clear: the raw bytes of one superblock,
- *	mode bit 0 set: patches of a good array: { leg, width, offset (2 bytes), value (4) }.
+ *	mode bit 0 set: patches of a good array: { leg, width, offset (2 bytes), value (4) },
+ *	mode bit 2 set: a LUN's size (8 bytes), an offset (2 bytes), and what a block has there.
  * Mode bit 1 seals the checksums, so that what is behind them is reached.
  * Accepted input must obey the rules and survive being written and read again.
  */
@@ -10,19 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/errno.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/raid/md_p.h>
 
 #include <compat/unaligned.h>
 
 #include <istripe/reason.h>
 #include "layout/md.h"
+#include "layout/signature.h"
 #include "layout/stripe.h"
 #include "fuzz.h"
 
 #define LEG_SECTORS	1048576u
 #define MODE_PATCHES	1
 #define MODE_SEAL	2
+#define MODE_SIGNATURE	4
+#define PLACES_MAX	64	/* more than any LUN has */
+#define SUPER_FITS_BYTES	(1u << 20)	/* on smaller ones no volume is made */
 #define PATCH_BYTES	8
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)
@@ -81,6 +88,34 @@ static void check_accepted(const struct istripe_md *md)
 	require(!istripe_md_encode(md, LEG_SECTORS, again));
 	require(!istripe_md_decode(again, sizeof(again), LEG_SECTORS, &back));
 	check_same(md, &back);
+	require(istripe_signature_find(again, (u64)LEG_SECTORS << 9,
+				       ISTRIPE_MD_SUPER_SECTOR << 9));
+}
+
+static bool same(const struct istripe_md *a, const struct istripe_md *b)
+{
+	return !memcmp(a->array_uuid, b->array_uuid, sizeof(a->array_uuid)) &&
+	       !memcmp(a->device_uuid, b->device_uuid, sizeof(a->device_uuid)) &&
+	       !strcmp(a->name, b->name) && a->legs == b->legs && a->role == b->role &&
+	       a->dev_number == b->dev_number && a->chunk_sectors == b->chunk_sectors &&
+	       a->logical_block_bytes == b->logical_block_bytes && a->layout == b->layout &&
+	       a->data_offset_sectors == b->data_offset_sectors &&
+	       a->data_sectors == b->data_sectors && a->size_sectors == b->size_sectors &&
+	       a->events == b->events && a->ctime_s == b->ctime_s && a->utime_s == b->utime_s;
+}
+
+/* Nothing that differs is passed over, and nothing is told of what does not. */
+static void check_unchanged(const struct istripe_md *then, const struct istripe_md *now, u32 leg)
+{
+	struct istripe_reason reason;
+	int ret = istripe_md_check_unchanged(then, now, leg, &reason);
+
+	require(!ret == !reason.text[0] && strlen(reason.text) < sizeof(reason.text) - 1);
+	require(!ret == (now->problem == ISTRIPE_MD_OK && same(then, now)));
+	if (now->problem == ISTRIPE_MD_OK)
+		require(!istripe_md_check_unchanged(now, now, leg, &reason) && !reason.text[0]);
+	else
+		require(ret && ret != -ESTALE);
 }
 
 static void decode(const u8 *sb, u32 size, struct istripe_md *md)
@@ -153,9 +188,11 @@ static void patch(u8 *sb, const u8 *data)
 /* The input behind the last patch cuts the first superblock short. */
 static void fuzz_patches(u32 n, const u8 *data, size_t size, bool sealed)
 {
+	struct istripe_md then;
 	u32 i;
 
 	build_array(n);
+	decode(supers[0], sizeof(supers[0]), &then);
 	for (; size >= PATCH_BYTES; data += PATCH_BYTES, size -= PATCH_BYTES)
 		patch(supers[data[0] % n], data);
 	fuzz_raw(supers[0], size * 150, false);
@@ -165,13 +202,53 @@ static void fuzz_patches(u32 n, const u8 *data, size_t size, bool sealed)
 		decode(supers[i], sizeof(supers[i]), &legs[i]);
 	}
 	check_array(n);
+	check_unchanged(&then, &legs[0], 0);
+}
+
+/* The bytes are somewhere in an empty block, wherever on the LUN that is looked for. */
+static void check_places(const u8 *block, u64 lun_bytes)
+{
+	static const u8 empty[ISTRIPE_SIGNATURE_BLOCK_BYTES];
+	const char *what;
+	u64 at_bytes;
+	u32 n;
+
+	for (n = 0; istripe_signature_place(lun_bytes, n, &at_bytes); n++) {
+		require(n < PLACES_MAX && at_bytes % sizeof(empty) == 0);
+		require(lun_bytes >= sizeof(empty) && at_bytes <= lun_bytes - sizeof(empty));
+		require(!istripe_signature_find(empty, lun_bytes, at_bytes));
+		what = istripe_signature_find(block, lun_bytes, at_bytes);
+		require(!what || what[0]);
+		require(what == istripe_signature_find(block, lun_bytes, at_bytes));
+		if (istripe_signature_is_zfs(what) && lun_bytes >= SUPER_FITS_BYTES)
+			require(istripe_signature_zfs_block(lun_bytes, 0, &at_bytes));
+	}
+}
+
+static void fuzz_signature(u32 shift, const u8 *data, size_t size)
+{
+	u64 lun_bytes;
+	u8 *exact;
+	u32 at;
+
+	if (size < 10)
+		return;
+	lun_bytes = get_unaligned_le64(data) >> shift % 64;
+	at = get_unaligned_le16(data + 8) % ISTRIPE_SIGNATURE_BLOCK_BYTES;
+	exact = calloc(1, ISTRIPE_SIGNATURE_BLOCK_BYTES);
+	require(exact);
+	memcpy(exact + at, data + 10, min_t(u32, size - 10, ISTRIPE_SIGNATURE_BLOCK_BYTES - at));
+	check_places(exact, lun_bytes);
+	free(exact);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	if (size < 2)
 		return 0;
-	if (data[0] & MODE_PATCHES)
+	if (data[0] & MODE_SIGNATURE)
+		fuzz_signature(data[1], data + 2, size - 2);
+	else if (data[0] & MODE_PATCHES)
 		fuzz_patches(1 + data[1] % 8, data + 2, size - 2, data[0] & MODE_SEAL);
 	else if (size - 2 <= ISTRIPE_MD_SUPER_BYTES)
 		fuzz_raw(data + 2, size - 2, data[0] & MODE_SEAL);

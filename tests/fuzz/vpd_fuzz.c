@@ -11,6 +11,8 @@
 #include <linux/limits.h>
 #include <linux/log2.h>
 
+#include <compat/unaligned.h>
+
 #include "scsi/atomic.h"
 #include "scsi/vpd.h"
 #include "fuzz.h"
@@ -76,6 +78,79 @@ static void fuzz_designator(const u8 *data, u32 bytes, u8 parameter)
 	free(text);
 }
 
+/* The best one is offered; bytes behind the page do not count. */
+static void fuzz_offered(const u8 *data, u32 bytes, u8 parameter)
+{
+	u32 page_bytes = istripe_vpd_page_bytes(data, bytes);
+	char best[ISTRIPE_VPD_DESIGNATOR_BYTES];
+	int ret = istripe_vpd_designator_decode(data, bytes, best, sizeof(best));
+	bool offered, local = !strncmp(best, "naa.3", 5);
+
+	require(!page_bytes == (bytes < 4) && page_bytes <= 4 + U16_MAX);
+	require(!istripe_vpd_designator_offered(data, bytes, ""));
+	if (ret)
+		return;
+	offered = istripe_vpd_designator_offered(data, bytes, best);
+	require(offered == !local);
+	bytes = min(bytes, page_bytes);
+	require(istripe_vpd_designator_offered(data, bytes, best) == offered);
+	/* Another one may have this byte, and be offered, too. */
+	best[4 + parameter % (strlen(best) - 4)] = '/';
+	if (istripe_vpd_designator_offered(data, bytes, best))
+		require(memchr(data, '/', bytes));
+}
+
+static void require_same_port(const struct istripe_vpd_port *a, const struct istripe_vpd_port *b)
+{
+	require(a->group_known == b->group_known && a->group == b->group);
+	require(a->port_known == b->port_known && a->port == b->port);
+}
+
+static void fuzz_port(const u8 *data, u32 bytes, u8 parameter)
+{
+	struct istripe_vpd_port port, again;
+	u8 page[20] = {
+		0, 0x83, 0, 16, 1, 0x10 | 4, 0, 4, 0, 0, 0, 0, 1, 0x10 | 5, 0, 4,
+	};
+	int ret = istripe_vpd_port_decode(data, bytes, &port);
+
+	require(ret == (bytes < 4 || data[1] != 0x83 ? -EPROTO : 0));
+	require(port.group_known || !port.group);
+	require(port.port_known || !port.port);
+	if (port.group_known || port.port_known)
+		require(!ret && bytes >= 4 + 8 * (u32)(port.group_known + port.port_known));
+	if (ret)
+		return;
+	bytes = min(bytes, istripe_vpd_page_bytes(data, bytes));
+	require(!istripe_vpd_port_decode(data, bytes, &again));
+	require_same_port(&port, &again);
+	page[4] = port.port_known;
+	put_unaligned_be16(port.port, page + 10);
+	page[12] = port.group_known;
+	put_unaligned_be16(port.group, page + 18);
+	require(!istripe_vpd_port_decode(page, sizeof(page), &again));
+	require_same_port(&port, &again);
+}
+
+static void fuzz_serial_designator(const u8 *data, u32 bytes, u8 parameter)
+{
+	static const struct istripe_vpd_inquiry inquiry = { .vendor = "v", .product = "p" };
+	u32 text_bytes = 1 + parameter;
+	char *text = malloc(text_bytes);
+	int ret;
+
+	require(text);
+	ret = istripe_vpd_serial_designator(data, bytes, &inquiry, text, text_bytes);
+	require(ret == 0 || ret == -EPROTO || ret == -ENOENT);
+	if (!ret) {
+		require_printable(text, text_bytes);
+		require(strlen(text) > 11 && !strncmp(text, "serial.v.p.", 11));
+	}
+	if (ret == -ENOENT)
+		require(!text[0]);
+	free(text);
+}
+
 /* The properties that the block layer and the LUN rely on. */
 static void fuzz_atomic(const struct istripe_vpd_block_limits *limits, u8 parameter)
 {
@@ -136,6 +211,10 @@ static void fuzz_capacity(const u8 *data, u32 bytes, u8 parameter)
 	require(c.physical_block_bytes >= c.block_bytes && c.physical_block_bytes <= 1 << 20);
 	require(c.physical_block_bytes % c.block_bytes == 0);
 	require(c.lowest_aligned_lba < 1 << 14);
+	if (!(parameter & 1))
+		return;
+	require(bytes >= 8 && c.blocks <= U32_MAX && c.physical_block_bytes == c.block_bytes);
+	require(!c.lowest_aligned_lba && !c.provisioning && !c.reads_zeroes);
 }
 
 static void fuzz_caching(const u8 *data, u32 bytes, u8 parameter)
@@ -160,7 +239,7 @@ static void fuzz_luns(const u8 *data, u32 bytes, u8 parameter)
 
 static void (*const targets[])(const u8 *data, u32 bytes, u8 parameter) = {
 	fuzz_inquiry, fuzz_pages, fuzz_serial, fuzz_designator, fuzz_block_limits, fuzz_flags,
-	fuzz_capacity, fuzz_caching, fuzz_luns,
+	fuzz_capacity, fuzz_caching, fuzz_luns, fuzz_offered, fuzz_port, fuzz_serial_designator,
 };
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
