@@ -268,7 +268,7 @@ def test_answered_late(server, make_volume, links, count):
             writer.finish()
             reader.goes_on()
             assert count == 1 or reader.longest_s < STALL_S
-            paths.end(disk)
+            same(disk.read(AT, 4 * KIB), noise(4 * KIB, AT), "the data on the disk")
     finally:
         reader.end()
     assert reader.errors == []
