@@ -29,7 +29,7 @@
 #define MODE_SEAL	2
 #define MODE_SIGNATURE	4
 #define PLACES_MAX	64	/* more than any LUN has */
-#define SUPER_FITS_BYTES	(1u << 20)	/* on smaller ones no volume is made */
+#define SUPER_FITS_BYTES	(1024 * 1024)	/* on smaller ones no volume is made */
 #define PATCH_BYTES	8
 
 #define require(condition) do { if (!(condition)) __builtin_trap(); } while (0)

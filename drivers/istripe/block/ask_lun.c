@@ -123,7 +123,7 @@ static int nexus_revalidate_ask(struct istripe_nexus *nexus, bool access_only, i
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
 		access_only = false;
-	/* A later report needs another one: istripe_session_invalidate() counts before the event. */
+	/* A later report needs another: istripe_session_invalidate() counts before the event. */
 	smp_mb__after_atomic();
 	*invalidations = istripe_session_invalidations(session);
 	nexus->access_only = access_only && !istripe_session_is_invalid(session);

@@ -29,7 +29,7 @@ struct istripe_io {
  */
 u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane, bool more);
 
-/* When istripe_io_timeout() is first due for a request, in jiffies from its start; 0: by default. */
+/* When istripe_io_timeout() is first due for a request, jiffies from its start; 0: by default. */
 unsigned int istripe_io_first_timeout(const struct request *rq);
 
 /* For blk-mq: complete, and timeout of a request in flight. */

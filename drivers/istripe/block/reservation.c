@@ -87,14 +87,15 @@ static int reserve_refusal(const struct scsi_sense_hdr *sense)
 }
 
 /* Under the nexus's ask_lock, as is the page; the caller has tested ISTRIPE_SESSION_FAULTED. */
-static int session_ask(struct istripe_session *session, const struct istripe_lun_command *command,
-		       const char *name)
+static int session_ask(struct istripe_session *session, const struct istripe_lun_command *command)
 {
 	int ret = istripe_lun_ask(session, command);
 
 	/* The command, and the page, may still be under way. */
 	if (ret == -ETIMEDOUT)
-		istripe_session_fault(session, ret, "no answer to %s", name);
+		istripe_session_fault(session, ret, command->cdb[0] == PERSISTENT_RESERVE_IN ?
+				      "no answer to PERSISTENT RESERVE IN" :
+				      "no answer to PERSISTENT RESERVE OUT");
 	return ret;
 }
 
@@ -126,7 +127,7 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	istripe_cdb_reserve_out(cdb, what->action, what->type);
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);
-	ret = session_ask(session, &command, "PERSISTENT RESERVE OUT");
+	ret = session_ask(session, &command);
 	/* The LUN has not done it, and may be another one. */
 	if (ret == -ESTALE)
 		return -EINPROGRESS;
@@ -350,7 +351,7 @@ static int session_reserve_in(struct istripe_session *session, const u8 *cdb)
 
 	if (test_bit(ISTRIPE_SESSION_FAULTED, &session->flags))
 		return -ENOTCONN;
-	return session_ask(session, &command, "PERSISTENT RESERVE IN");
+	return session_ask(session, &command);
 }
 
 /* The keys of the LUN say that it was done before. */
