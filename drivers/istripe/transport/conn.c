@@ -446,9 +446,16 @@ void istripe_conn_start(struct istripe_conn *conn)
 	istripe_conn_kick(conn);
 }
 
-static bool conn_refers_uncounted(struct sk_buff *skb)
+/* Not to headers, which have been copied to the socket's own page. */
+static bool conn_refers_uncounted(const struct sock *sk, struct sk_buff *skb)
 {
-	return skb_shinfo(skb)->nr_frags && !skb_zcopy(skb);
+	const struct skb_shared_info *shared = skb_shinfo(skb);
+	u32 i;
+
+	for (i = 0; i < shared->nr_frags; i++)
+		if (!skb_zcopy(skb) && skb_frag_page(&shared->frags[i]) != sk->sk_frag.page)
+			return true;
+	return false;
 }
 
 /*
@@ -466,9 +473,9 @@ static bool conn_may_have_probed(struct sock *sk)
 	if (sk->sk_state == TCP_CLOSE)
 		return true;
 	skb_rbtree_walk(skb, &sk->tcp_rtx_queue)
-		may |= conn_refers_uncounted(skb);
+		may |= conn_refers_uncounted(sk, skb);
 	skb_queue_walk(&sk->sk_write_queue, skb)
-		may |= conn_refers_uncounted(skb);
+		may |= conn_refers_uncounted(sk, skb);
 	return may;
 }
 
