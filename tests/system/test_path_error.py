@@ -68,6 +68,7 @@ ANSWERS = {
     "busy": Result(BUSY),
     "becoming-ready": Result.check(2, 4, 1),
 }
+OTHER_CONTROLLER = Result.check(5, 0x94, 1)
 #: An MBR with one partition of 8 MiB from 1 MiB on.
 ONE_PARTITION = (bytes(446) + struct.pack("<4xB3xII", 0x83, MIB // 512, 8 * MIB // 512) + bytes(48) +
                  b"\x55\xaa")
@@ -99,15 +100,18 @@ def answers(result, opcodes=(READ_16, WRITE_16)):
 
 @pytest.fixture
 def two_paths(make_server, make_volume, links):
-    """two_paths(hook, states): a volume, and the server behind path 0, which answers by the hook."""
-    servers = [make_server(), make_server()]
+    """two_paths(hook, states): a volume, and the servers behind its paths, which answer by the hook.
 
+    As many as there are states.
+    """
     def make(hook, states=(OPTIMIZED, OPTIMIZED), **options):
+        servers = [make_server() for _ in states]
         groups = Groups(*states)
         for server, port in zip(servers, groups.ports):
             scenario = Scenario("serves nothing", hooks={"on_command": hook}, times=1 << 20)
             server.load(scenario).disk = port
-        volume = volume_over(make_volume, links, [server.port for server in servers],
+        over = [link for link, _ in zip(itertools.cycle(links), servers)]
+        volume = volume_over(make_volume, over, [server.port for server in servers],
                              servers[0].target, path=PATH, fence="path",
                              **{"recovery_timeout_ms": 30000, **options})
         return volume, servers, groups
@@ -390,6 +394,42 @@ def test_the_only_optimized_path_does_not_answer(two_paths):
         bad.target.run.armed = False
         wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
         works(disk, 3)
+    assert read(volume.path_sysfs(0, 1) / "faults") == "0"
+
+
+@SAYS
+@WAITS
+@HANGS
+@pytest.mark.allow_log("error, dev istripe", "the write that fails")
+@pytest.mark.allow_log("commands time out over this path, while another", "the path that hangs")
+@pytest.mark.parametrize("result, reserve", [
+    (OTHER_CONTROLLER, ()), (OTHER_CONTROLLER, (NON_OPTIMIZED,)), (ANSWERS["aborted"], (NON_OPTIMIZED,)),
+], ids=["other", "other-reserve", "aborted-reserve"])
+def test_one_path_hangs_and_one_fails(two_paths, result, reserve):
+    """They take turns no longer than recovery_timeout_ms allows, and one without I/O has its turn."""
+    fails = answers(result, (WRITE_16,))
+
+    async def hook(run, conn, task):
+        return await (hangs if run is servers[0].target.run else fails)(run, conn, task)
+
+    volume, servers, groups = two_paths(hook, (OPTIMIZED, OPTIMIZED, *reserve),
+                                        command_timeout_ms=1000, recovery_timeout_ms=1500)
+    with Direct(volume.enable()) as disk:
+        for server in servers[:2]:
+            server.arm()
+        write_through = Write(disk, AT, noise(SIZE, 1))
+        # A time-out comes after up to two seconds.
+        write_through.join(10 + ROOM_S)
+        assert not write_through.is_alive()
+        assert write_through.good == bool(reserve)
+        assert all(server.target.run.hits for server in servers[:2])
+        if reserve:
+            assert groups.ports[2].served > 0
+        else:
+            waits_no_more(volume)
+        for server in servers:
+            server.target.run.armed = False
+        works(disk, 2)
     assert read(volume.path_sysfs(0, 1) / "faults") == "0"
 
 

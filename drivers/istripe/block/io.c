@@ -118,11 +118,16 @@ static bool leg_has_other_path(struct istripe_leg *leg, u16 bits)
 /* When all paths are to be avoided, the turn of those comes again that have not failed. */
 static void io_task_avoid(struct istripe_leg_task *leg_task)
 {
+	struct istripe_leg *leg = leg_task->leg;
 	u16 bit = io_task_path_bit(leg_task);
 
 	leg_task->avoid |= bit;
-	if (!leg_has_other_path(leg_task->leg, leg_task->avoid))
-		leg_task->avoid = leg_task->failed_over | bit;
+	if (leg_has_other_path(leg, leg_task->avoid))
+		return;
+	leg_task->avoid = leg_task->failed_over | bit;
+	if (!leg_has_other_path(leg, leg_task->avoid) &&
+	    leg_has_other_path(leg, leg_task->failed_over))
+		leg_task->avoid = leg_task->failed_over;
 }
 
 static bool io_task_is_rejected(const struct istripe_leg_task *leg_task)
@@ -213,10 +218,10 @@ static void io_task_begin_anew(struct istripe_leg_task *leg_task)
 	io_task_begin_next(leg_task);
 }
 
-/* For longer than recovery_timeout_ms no session ends, nor when the LUN is what does not answer. */
+/* Not for longer than recovery_timeout_ms. After a time-out each path has been tried anyway. */
 static bool io_task_may_give_up_session(struct istripe_leg_task *leg_task)
 {
-	if (leg_task->late_over & ~io_task_path_bit(leg_task))
+	if (leg_task->late_over)
 		return false;
 	return leg_task->given_up_sessions < leg_task->leg->nexus_count ||
 	       (istripe_unserved_may_wait(leg_task) &&
@@ -242,6 +247,28 @@ static void io_task_give_up(struct istripe_leg_task *leg_task, const struct istr
 	io_task_failed(leg_task, status);
 }
 
+/* Failed on this path. Is one left to try? After a time-out those count that get no I/O (leg.c). */
+static bool io_task_goes_on(struct istripe_leg_task *leg_task)
+{
+	struct istripe_leg *leg = leg_task->leg;
+
+	leg_task->failed_over |= io_task_path_bit(leg_task);
+	io_task_avoid(leg_task);
+	return leg_has_other_path(leg, leg_task->failed_over) ||
+	       (leg_task->late_over && leg_has_other_unchosen(leg, leg_task->failed_over));
+}
+
+/* The same, after more than one answer over this path. */
+static bool io_task_goes_on_anew(struct istripe_leg_task *leg_task)
+{
+	if (!leg_task->late_over || !io_task_goes_on(leg_task))
+		return false;
+	leg_task->retries = 0;
+	leg_task->attentions = 0;
+	io_task_begin_next(leg_task);
+	return true;
+}
+
 /*
  * No path that gets I/O serves the task. One that gets none yet takes over: the session of the last
  * one ends, and comes back when it serves a read (trial.c). If there is none the task waits, or
@@ -254,6 +281,10 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 	bool chosen = READ_ONCE(leg_task->nexus->lanes);
 	struct istripe_reason words;
 
+	if (io_task_goes_on_anew(leg_task)) {
+		io_task_again(leg_task);
+		return;
+	}
 	if (io_task_may_give_up_session(leg_task) && (!chosen || leg_has_unchosen(leg))) {
 		leg_task->given_up_sessions = min(leg_task->given_up_sessions + 1, U8_MAX);
 		io_task_begin_anew(leg_task);
@@ -315,27 +346,10 @@ static void io_task_lost(struct istripe_leg_task *leg_task)
 	}
 }
 
-/* Has another path, also one that gets no I/O, still to be tried? Says so to istripe_leg_send(). */
-static bool io_task_late_goes_on(struct istripe_leg_task *leg_task)
-{
-	bool chosen = READ_ONCE(leg_task->nexus->lanes);
-	struct istripe_leg *leg = leg_task->leg;
-	u16 late_over = leg_task->late_over;
-
-	if (leg_has_other_path(leg, late_over))
-		return true;
-	leg_task->unchosen = leg_has_other_unchosen(leg, late_over);
-	if (leg_task->unchosen)
-		return true;
-	/* They take turns from now on. */
-	leg_task->unchosen = chosen && leg_has_unchosen(leg);
-	return false;
-}
-
 /*
  * Over this path it has taken too long. Each time-out is one of command_timeout_ms, so the task
- * counts as one that no path serves as soon as each path has had one. No session ends before a path
- * has served it (io_task_good()): perhaps the LUN is what does not answer.
+ * counts as one that no path serves as soon as it has failed over each path, late or not. No
+ * session ends before a path has served it (io_task_good()): perhaps the LUN does not answer.
  */
 static void io_task_late(struct istripe_leg_task *leg_task)
 {
@@ -346,17 +360,17 @@ static void io_task_late(struct istripe_leg_task *leg_task)
 		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_TIMEOUT);
 		return;
 	}
-	io_task_avoid(leg_task);
-	if (io_task_late_goes_on(leg_task)) {
-		io_task_again(leg_task);
-		return;
-	}
 	io_describe(leg_task, "over each path", &words);
 	if (leg_task->unserved && !istripe_unserved_may_wait(leg_task)) {
 		io_task_give_up(leg_task, &words, BLK_STS_TIMEOUT);
 		return;
 	}
-	io_task_wait(leg_task, &words);
+	if (!io_task_goes_on(leg_task)) {
+		io_task_wait(leg_task, &words);
+		/* They take turns from now on. */
+		leg_task->failed_over = 0;
+		leg_task->avoid = io_task_path_bit(leg_task);
+	}
 	io_task_again(leg_task);
 }
 
@@ -372,7 +386,8 @@ static void io_task_rejected(struct istripe_leg_task *leg_task)
 	for_good = io_task_count_rejection(leg_task);
 	leg_task->failed_over |= io_task_path_bit(leg_task);
 	io_task_avoid(leg_task);
-	if (!for_good || leg_has_other_path(leg_task->leg, leg_task->failed_over)) {
+	if (!for_good ||
+	    leg_has_other_path(leg_task->leg, leg_task->failed_over | leg_task->late_over)) {
 		io_task_again(leg_task);
 		return;
 	}
@@ -437,9 +452,7 @@ static void io_task_elsewhere(struct istripe_leg_task *leg_task)
 static void io_task_path_error(struct istripe_leg_task *leg_task)
 {
 	io_count_retry(leg_task);
-	leg_task->failed_over |= io_task_path_bit(leg_task);
-	io_task_avoid(leg_task);
-	if (leg_has_other_path(leg_task->leg, leg_task->failed_over))
+	if (io_task_goes_on(leg_task))
 		io_task_again(leg_task);
 	else
 		io_task_unserved(leg_task, istripe_scsi_verdict_name(ISTRIPE_SCSI_PATH_ERROR),

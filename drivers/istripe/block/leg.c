@@ -71,15 +71,16 @@ static void leg_announce(struct istripe_leg *leg)
 	istripe_announce(&leg->volume->announce);
 }
 
-static struct istripe_nexus *leg_pick_unchosen(struct istripe_leg_task *leg_task)
+/* After a time-out, when each path that gets I/O has failed the task. */
+static struct istripe_nexus *leg_pick_unchosen(const struct istripe_leg_task *leg_task)
 {
 	struct istripe_leg *leg = leg_task->leg;
+	u16 failed_over = leg_task->failed_over;
 
-	leg_task->unchosen = false;
-	if (READ_ONCE(leg->unfenced_nexuses))
+	if (READ_ONCE(leg->unfenced_nexuses) || istripe_policy_pick_other(leg, 0, failed_over))
 		return NULL;
-	return istripe_policy_pick_unchosen(leg, leg_task->late_over) ?:
-	       istripe_policy_pick_unchosen(leg, 0);
+	return istripe_policy_pick_unchosen(leg, failed_over | leg_task->avoid) ?:
+	       istripe_policy_pick_unchosen(leg, failed_over);
 }
 
 static struct istripe_nexus *leg_pick(const struct istripe_leg_task *leg_task)
@@ -172,7 +173,7 @@ void istripe_leg_send(struct istripe_leg_task *leg_task, enum istripe_submit whe
 		leg_task->generation = READ_ONCE(leg->generations);
 	WRITE_ONCE(leg_task->since, jiffies);
 	do {
-		nexus = unlikely(leg_task->unchosen) ? leg_pick_unchosen(leg_task) : NULL;
+		nexus = unlikely(leg_task->late_over) ? leg_pick_unchosen(leg_task) : NULL;
 		nexus = nexus ?: leg_pick(leg_task);
 		if (nexus && istripe_nexus_submit(nexus, leg_task, when))
 			break;

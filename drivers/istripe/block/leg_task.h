@@ -48,7 +48,7 @@ struct istripe_leg_task {
 	atomic64_t *again;	/* of the leg: counts it when it is sent again, or NULL */
 	u32 overlay_epoch;	/* of a read that is patched (overlay.h); 0: it is not */
 	u16 avoid;		/* bits of paths: over another one, if there is one */
-	u16 failed_over;	/* those of them that gave ISTRIPE_SCSI_PATH_ERROR */
+	u16 failed_over;	/* those of them that failed it for now: an error, or late */
 	u16 late_over;		/* bits of paths over which it was aborted */
 	u8 refusals;		/* by the LUN */
 	u8 losses;		/* with a session */
@@ -68,7 +68,6 @@ struct istripe_leg_task {
 	bool behind;		/* not sent: it waits for the fence of another task */
 	bool unserved;		/* counted in leg->unserved */
 	bool unserved_stopped;	/* see istripe_leg_task_stop_clocks() */
-	bool unchosen;		/* next over a path that gets no I/O: the others do not answer */
 };
 
 /* The blocks that it reads or changes; empty for a flush. */
