@@ -7,6 +7,7 @@ The target keeps a write of each path. test_ghost_write.py has what one reset do
 import asyncio
 import contextlib
 import os
+import time
 import types
 
 import pytest
@@ -38,6 +39,8 @@ SETTLE_S = 1
 ASKED_S = 5
 #: Longer than the first reset is waited for, and not as long as the second one.
 LATE_S = 15
+#: 10 s, and the machine may be busy; far from the 40 s that a silent path has.
+YIELD_S = 25
 #: Others are quiesced for three seconds, and the machine may be busy.
 STALL_S = 8
 
@@ -274,6 +277,31 @@ def test_answered_late(server, make_volume, links, count):
     assert reader.errors == []
     assert 2 <= len(asked) <= 3 and set(asked) == {ISIDS[0]}
     assert read(paths.volume.leg_sysfs(0) / "lun_reset") == "complete"
+    paths.volume.disable()
+    assert server.violations() == []
+
+
+def test_a_silent_path_yields(server, make_volume, links):
+    """Its next reset is waited for longer, but not when the path that served asks for one."""
+    paths = Paths(server, make_volume, links)
+    with Direct(paths.volume.enable()) as disk:
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        paths.back(0)
+        # 10 and 20 s; the third one has 40.
+        wait_for("the third reset", lambda: len(paths.resets.asked) == 3, 90)
+        second = paths.kept_write(disk, 1, MIB)
+        paths.lose(1)
+        paths.back(1)
+        start = time.monotonic()
+        wait_for("a reset over the second path", lambda: ISIDS[1] in paths.asked(), 60)
+        assert time.monotonic() - start < YIELD_S
+        paths.answer(1)
+        second.finish()
+        paths.still_waits(first, AT)
+        paths.answer(0)
+        first.finish()
+        paths.end(disk)
     paths.volume.disable()
     assert server.violations() == []
 

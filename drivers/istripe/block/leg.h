@@ -21,8 +21,8 @@
  *
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @port_refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
- * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing, key,
- * changes and listed of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of
+ * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing,
+ * @resetting, key, changes and listed of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of
  * nexuses. It is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
@@ -138,6 +138,8 @@ struct istripe_leg {
 	struct mutex reset_lock;	/* one reset of the LUN at a time */
 	u32 drains_unanswered;		/* @reset_lock: since a reset was answered */
 	struct delayed_work quiesce_work;	/* ends the quiesce of the other nexuses */
+	struct istripe_nexus *resetting;	/* it waits for the answer */
+	unsigned long resetting_since;	/* jiffies */
 	bool quiescing;			/* a nexus that logs in sends no command yet */
 	wait_queue_head_t quiesce_end;	/* for the end of @quiescing, or @reset_lock */
 	enum istripe_lun_reset_result lun_reset;	/* of the last one */

@@ -186,15 +186,32 @@ static void reset_unlock(struct istripe_leg *leg)
 	wake_up_all(&leg->quiesce_end);
 }
 
-/* Others' resets may take long: a worker that waits for them sees the end of its own session. */
+/* @nexus waits for one whose path has had more resets without an answer: only so long. */
+static void reset_hurry(const struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	spin_lock_bh(&leg->lock);
+	if (leg->resetting &&
+	    nexus->path->resets_unanswered < leg->resetting->path->resets_unanswered &&
+	    time_after(jiffies, leg->resetting_since + msecs_to_jiffies(ANSWER_MS)))
+		istripe_session_hurry(leg->resetting->owned);
+	spin_unlock_bh(&leg->lock);
+}
+
+/* It sees the end of its session meanwhile. A path without unanswered resets goes first. */
 static int reset_lock(struct istripe_nexus *nexus)
 {
+	bool yields = READ_ONCE(nexus->path->resets_unanswered);
 	struct istripe_leg *leg = nexus->leg;
 	bool locked;
 
 	do {
-		locked = wait_event_timeout(leg->quiesce_end, mutex_trylock(&leg->reset_lock),
-					    msecs_to_jiffies(TURN_MS));
+		reset_hurry(nexus);
+		locked = wait_event_timeout(leg->quiesce_end,
+					    !yields && mutex_trylock(&leg->reset_lock),
+					    msecs_to_jiffies(TURN_MS)) ||
+			 mutex_trylock(&leg->reset_lock);
 	} while (!locked && !reset_is_moot(nexus));
 	if (!reset_is_moot(nexus))
 		return 0;
@@ -223,8 +240,17 @@ static void reset_note(struct istripe_nexus *nexus, int error, bool drains)
 		nexus->path->resets_unanswered++;
 		nexus->leg->drains_unanswered += drains;
 	} else if (reset_result(error) != ISTRIPE_LUN_RESET_UNANSWERED) {
+		nexus->path->resets_unanswered = 0;
 		nexus->leg->drains_unanswered = 0;
 	}
+}
+
+static void reset_set_resetting(struct istripe_leg *leg, struct istripe_nexus *nexus)
+{
+	spin_lock_bh(&leg->lock);
+	leg->resetting = nexus;
+	leg->resetting_since = jiffies;
+	spin_unlock_bh(&leg->lock);
 }
 
 /*
@@ -243,8 +269,10 @@ static int reset_ask(struct istripe_nexus *nexus, u32 answer_ms)
 	reset_set_quiescing(leg, true);
 	reset_quiesce_all(leg, nexus);
 	queue_delayed_work(istripe_recovery_wq, &leg->quiesce_work, msecs_to_jiffies(QUIESCE_MS));
+	reset_set_resetting(leg, nexus);
 	ret = istripe_session_task_management(nexus->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
 					      answer_ms);
+	reset_set_resetting(leg, NULL);
 	cancel_delayed_work_sync(&leg->quiesce_work);
 	reset_set_quiescing(leg, false);
 	if (ret)
@@ -363,7 +391,7 @@ int istripe_lun_reset_recover(struct istripe_nexus *nexus)
 	if (nexus->trial.timed_out &&
 	    nexus->ops->carries_nothing(nexus, nexus->trial.silent_since))
 		ret = -EHOSTDOWN;
-	else if (nexus->path->resets_unanswered != unanswered)
+	else if (nexus->path->resets_unanswered > unanswered)
 		ret = -ETIMEDOUT;
 	if (!ret)
 		return reset_run(nexus, false);

@@ -37,7 +37,7 @@ void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);
  * Reset the LUN over nexus->owned, which has logged in and knows the LUN's address: to end what a
  * lost session has left, or because commands of a session that is live stay unanswered. The answer
  * has 10 s; that to a drain for which writes wait has twice as long as the last one that did not
- * come, if none has come since, 80 s at most.
+ * come, if none has come since, 80 s at most, unless a path waits that has had more answers.
  *
  * The tasks of that session end with -ECANCELED, those of the leg's other nexuses with -EAGAIN.
  * New commands of the other nexuses wait for at most three seconds: a ping, the answer, and the

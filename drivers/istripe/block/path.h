@@ -64,7 +64,7 @@ struct istripe_path {
 	bool preferred;			/* one of these has a port that the target prefers */
 	u32 kept;			/* nexuses from this one on are to be taken out */
 	u32 granted;			/* connections, by the last login of nexus 0 */
-	u32 resets_unanswered;		/* written under leg->reset_lock */
+	u32 resets_unanswered;		/* since one was answered; under leg->reset_lock */
 	u64 gone_reconnects;		/* of nexuses that were taken out */
 	u64 gone_faults;		/* the same */
 

@@ -38,8 +38,9 @@ static int control_req_run(struct istripe_conn *conn, u32 itt, const struct iscs
 		ret = -ETIMEDOUT;
 	/* From here on an answer is ignored: see control_req_answered(). */
 	if (cmpxchg(&control_req->itt, itt, ISTRIPE_TAG_RESERVED) == itt)
-		return ret ?: -ENOTCONN;
-	/* Answered, perhaps while a fault woke us: wait until it has been acted on. */
+		return ret ?: test_bit(ISTRIPE_SESSION_FAULTED, &session->flags) ? -ENOTCONN :
+										   -ETIMEDOUT;
+	/* Answered, perhaps while others woke us: wait until it has been acted on. */
 	wait_for_completion(&control_req->finished);
 	return 0;
 }
@@ -346,6 +347,11 @@ int istripe_session_task_management(struct istripe_session *session, u8 function
 		ret = session_reset_lun(session, deadline);
 	mutex_unlock(&session->control_req.lock);
 	return ret;
+}
+
+void istripe_session_hurry(struct istripe_session *session)
+{
+	complete(&session->control_req.done);
 }
 
 static void task_management_collect_one(struct istripe_conn *conn, u32 itt, int error)

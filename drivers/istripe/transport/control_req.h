@@ -27,7 +27,7 @@ enum istripe_collect {
  */
 struct istripe_control_req {
 	struct mutex lock;		/* of the caller; a logout has no rivals and takes none */
-	struct completion done;		/* answered, or a fault */
+	struct completion done;		/* answered, a fault, or no time is left */
 	struct completion finished;	/* answered, and the answer has been acted on */
 	struct istripe_conn *conn;	/* that the answer has to come on */
 	u16 generation;
@@ -76,6 +76,13 @@ int istripe_session_ping_large(struct istripe_session *session, u32 timeout_ms);
  */
 int istripe_session_task_management(struct istripe_session *session, u8 function,
 				    u32 itt, u32 timeout_ms);
+
+/**
+ * istripe_session_hurry() - end the wait of istripe_session_task_management()
+ * @session: kept by the caller; without an answer by now it is -ETIMEDOUT
+ * Context: any.
+ */
+void istripe_session_hurry(struct istripe_session *session);
 
 /**
  * istripe_session_reset_begin() - the LUN is about to be reset over another session
