@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is acknowledged as durable is so at the target, whose disk loses what only its cache has."""
 
+import asyncio
 import contextlib
 import errno
 import mmap
@@ -12,7 +13,7 @@ import time
 import pytest
 
 from lab.disk import Direct, noise, same
-from lab.ghost import FAST, release
+from lab.ghost import FAST, ISIDS, release, set_isids, volume_over
 from lab.istripe import EnableError, Named
 from lab.shell import read, udev_settle_told, wait_for, write
 from scripted.ghost import hold
@@ -187,13 +188,39 @@ def test_down_while_flushes_hang(make_server, make_volume, links, kernel_log):
     volume.disable()
     took_s = time.monotonic() - start
     for server, each in zip(servers, held):
-        assert len(each.tasks) == 1
+        assert len(each.tasks) == len(links)
         server.call(each.release())
     assert took_s < 40
     assert cut(good) == 0
     for leg in range(4):
         lines = kernel_log.matching(f"{volume.name}: leg {leg}.*: its write cache is not flushed")
         assert len(lines) == (leg < 3)
+
+
+def test_down_flushes_over_the_other_path(server, make_volume, links, kernel_log):
+    """The first path answers pings and no flush: that is asked for over the second one in time."""
+    asked = []
+
+    async def on_command(run, conn, task):
+        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.armed:
+            return False
+        asked.append(conn.session.isid.hex())
+        if asked[-1] == ISIDS[0]:
+            await asyncio.Event().wait()
+        return False
+
+    target = server.load(Scenario("holds", hooks={"on_command": on_command}), VolatileDisk)
+    volume = volume_over(make_volume, links, [server.port] * 2, target, path={**FAST, **PATIENCE})
+    set_isids(volume)
+    with Direct(volume.enable()) as disk:
+        wait_for("both paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
+        disk.write(AT, noise(64 * KIB, 1))
+    assert target.disk.cached
+    server.arm()
+    volume.disable()
+    assert asked == ISIDS[:2]
+    assert cut(target.disk) == 0
+    assert not kernel_log.matching(f"{volume.name}: .*is not flushed")
 
 
 #: Sense data, how often one leg says so, and what fsync() comes to.

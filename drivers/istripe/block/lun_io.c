@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/blkdev.h>
+#include <linux/delay.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -119,6 +120,10 @@ int istripe_lun_io_flush(const struct istripe_lun_io *io)
 	       (!io->lun->caching.told || istripe_write_through_is_cacheless(io->nexus)) ? 0 : ret;
 }
 
+#define PATH_MS_MIN	1000
+/* An unkillable walk looks so often whether another command over the nexus is over. */
+#define TURN_MS		20
+
 static int session_lun_io(struct istripe_nexus *nexus, struct istripe_session *session,
 			  struct istripe_lun_walk *walk, istripe_lun_io_fn fn)
 {
@@ -127,7 +132,7 @@ static int session_lun_io(struct istripe_nexus *nexus, struct istripe_session *s
 
 	istripe_lun_io_begin(&io, nexus, walk->timeout_ms, walk->why);
 	if (walk->unkillable)
-		io.deadline = walk->deadline;
+		io.deadline = walk->path_deadline;
 	io.session = session;
 	io.lun = &nexus->leg->lun;
 	ret = fn(&io, walk);
@@ -144,7 +149,11 @@ static int walk_lock(const struct istripe_lun_walk *walk, struct mutex *lock)
 {
 	if (!walk->unkillable)
 		return fatal_signal_pending(current) ? -EINTR : mutex_lock_killable(lock);
-	mutex_lock(lock);
+	while (!mutex_trylock(lock)) {
+		if (time_after_eq(jiffies, walk->path_deadline))
+			return -ETIMEDOUT;
+		msleep(TURN_MS);
+	}
 	return 0;
 }
 
@@ -157,13 +166,14 @@ static int nexus_lun_io(struct istripe_nexus *nexus, struct istripe_lun_walk *wa
 {
 	int section = srcu_read_lock(&nexus->srcu);
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
-	int ret = -ENOTCONN;
+	int ret = session ? walk_lock(walk, &nexus->ask_lock) : -ENOTCONN;
 
 	if (!session) {
 		istripe_reason_set(walk->why, "leg %u: its path was lost", nexus->leg->index);
-	} else if (walk_lock(walk, &nexus->ask_lock)) {
-		istripe_reason_set(walk->why, "interrupted at leg %u", nexus->leg->index);
-		ret = -EINTR;
+	} else if (ret) {
+		istripe_reason_set(walk->why, ret == -EINTR ? "interrupted at leg %u" :
+				   "leg %u: other commands over its path have no answer",
+				   nexus->leg->index);
 	} else {
 		ret = istripe_session_is_invalid(session) ? -EINPROGRESS :
 		      session_lun_io(nexus, session, walk, fn);
@@ -173,6 +183,21 @@ static int nexus_lun_io(struct istripe_nexus *nexus, struct istripe_lun_walk *wa
 	return ret;
 }
 
+/* False: it has changed too often, or there is no time. */
+static bool walk_revalidate(const struct istripe_lun_walk *walk, struct istripe_nexus *nexus,
+			    u32 *revalidations)
+{
+	if (!walk->unkillable) {
+		if ((*revalidations)++ == ISTRIPE_REVALIDATIONS_MAX)
+			return false;
+		istripe_nexus_revalidate(nexus);
+		return true;
+	}
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE_NOW);
+	msleep(TURN_MS);
+	return time_before(jiffies, walk->path_deadline);
+}
+
 int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
 			      istripe_lun_io_fn fn)
 {
@@ -180,11 +205,10 @@ int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_wa
 	int ret;
 
 	while ((ret = nexus_lun_io(nexus, walk, fn)) == -EINPROGRESS) {
-		if (revalidations++ == ISTRIPE_REVALIDATIONS_MAX)
+		if (!walk_revalidate(walk, nexus, &revalidations))
 			return istripe_reason_fail(walk->why, -ENOTCONN,
 						   "leg %u: its LUN says again and again that it has changed",
 						   nexus->leg->index);
-		istripe_nexus_revalidate(nexus);
 	}
 	return ret;
 }
@@ -197,26 +221,53 @@ bool istripe_lun_io_is_lost(int error)
 /* May another nexus do what failed? It was lost, or its port takes no I/O; and there is time. */
 static bool lun_io_goes_elsewhere(const struct istripe_lun_walk *walk, int error)
 {
-	if (walk->unkillable && (error == -ETIMEDOUT || time_after_eq(jiffies, walk->deadline)))
+	if (walk->unkillable && time_after_eq(jiffies, walk->deadline))
 		return false;
 	return istripe_lun_io_is_lost(error) || error == -ENOLINK;
+}
+
+/* Skipped otherwise, since its reason would replace that of the nexus before. */
+static bool lun_io_may_use(const struct istripe_nexus *nexus)
+{
+	return rcu_access_pointer(nexus->session) &&
+	       istripe_alua_usable(READ_ONCE(nexus->access.state));
+}
+
+/* In a section of leg->srcu: an equal share for the path of @nexus and each one behind it. */
+static void walk_share(struct istripe_lun_walk *walk, const struct istripe_nexus *nexus)
+{
+	const struct istripe_path *path = nexus->path;
+	long left = walk->deadline - jiffies;
+	const struct istripe_nexus *other;
+	u32 at = 0, paths = 1;
+
+	istripe_leg_for_each_nexus(nexus->leg, other, at) {
+		if (other->path->index <= path->index || !lun_io_may_use(other))
+			continue;
+		path = other->path;
+		paths++;
+	}
+	walk->path_deadline = jiffies + max(left / (long)paths,
+					    (long)msecs_to_jiffies(PATH_MS_MIN));
 }
 
 int istripe_lun_io_over_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk,
 			    istripe_lun_io_fn fn)
 {
 	int section = srcu_read_lock(&leg->srcu);
+	const struct istripe_path *silent = NULL;
 	struct istripe_nexus *nexus;
 	int ret = -ENOTCONN;
 	u32 at;
 
 	istripe_reason_set(walk->why, "leg %u: its path was lost", leg->index);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		/* Skipped, since its reason would replace that of the nexus before. */
-		if (!rcu_access_pointer(nexus->session) ||
-		    !istripe_alua_usable(READ_ONCE(nexus->access.state)))
+		if (nexus->path == silent || !lun_io_may_use(nexus))
 			continue;
+		walk_share(walk, nexus);
 		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
+		if (walk->unkillable && ret == -ETIMEDOUT)
+			silent = nexus->path;
 		if (!lun_io_goes_elsewhere(walk, ret))
 			break;
 	}
