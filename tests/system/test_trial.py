@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import time
 import types
 
 import pytest
@@ -20,6 +21,8 @@ KIB, MIB = 1 << 10, 1 << 20
 TIMEOUT_MS = 5000
 #: More than any test's I/O may be held up, of which there are some in a row before it is noticed.
 NOTICED_S = 60
+#: Three of these are answered before two seconds are over.
+PROMPT_S = 0.3
 ABORTS = "has timed out: aborting it|the target has been silent for|time out over this path"
 
 
@@ -41,7 +44,7 @@ def policy():
 def two_ports(servers, make_volume, links, policy):
     """A volume over two ports with one disk; they keep what `keeps` says, the second if `both`.
 
-    The first one answers aborts when abort_s are over.
+    The first one answers aborts when abort_s are over, but so many at first when PROMPT_S are.
     """
 
     async def keep(run, conn, task):
@@ -52,19 +55,21 @@ def two_ports(servers, make_volume, links, policy):
     async def keep_too(run, conn, task):
         return keeps.both and keeps.test(task)
 
-    async def answer(run, conn, pdu):
-        await asyncio.sleep(keeps.abort_s)
+    async def answer(run, conn, pdu, after_s):
+        await asyncio.sleep(after_s)
         response = run.target.manage(conn.session, pdu)
         await run.target.answer_task_management(conn, pdu, response)
 
     async def on_tmf(run, conn, pdu):
         keeps.aborts += pdu.flags & 0x7F == ABORT_TASK
-        worker = asyncio.ensure_future(answer(run, conn, pdu))
+        after_s = keeps.abort_s if keeps.aborts > keeps.prompt_aborts else PROMPT_S
+        worker = asyncio.ensure_future(answer(run, conn, pdu, after_s))
         conn.workers.add(worker)
         worker.add_done_callback(conn.workers.discard)
         return True
 
-    keeps = types.SimpleNamespace(test=lambda task: False, both=False, abort_s=0, aborts=0)
+    keeps = types.SimpleNamespace(test=lambda task: False, both=False, abort_s=0, aborts=0,
+                                  prompt_aborts=0)
     first = servers[0].load(Scenario("keeps I/O", hooks={"on_command": keep, "on_tmf": on_tmf}))
     servers[1].load(Scenario("keeps I/O", hooks={"on_command": keep_too})).disk = first.disk
     volume = volume_over(make_volume, links, ports(servers), first, policy=policy, fence="auto",
@@ -119,7 +124,8 @@ def test_a_port_without_io(two_ports, kernel_log):
 
 
 @pytest.mark.allow_log(ABORTS, "the test makes commands time out")
-def test_a_port_with_slow_aborts(two_ports, kernel_log):
+@pytest.mark.parametrize("prompt_aborts,abort_s", [(0, 4), (3, 60)])
+def test_a_port_with_slow_aborts(two_ports, kernel_log, prompt_aborts, abort_s):
     """Once the path is known to be to blame, its other commands do not wait for their aborts."""
     volume, keeps, _ = two_ports
     device = volume.enable()
@@ -127,10 +133,14 @@ def test_a_port_with_slow_aborts(two_ports, kernel_log):
     try:
         for reader in readers:
             reader.goes_on()
-        keeps.abort_s, keeps.test = 4, is_io
+        keeps.prompt_aborts, keeps.abort_s, keeps.test = prompt_aborts, abort_s, is_io
+        wait_for("an abort", lambda: keeps.aborts, NOTICED_S)
+        start = time.monotonic()
         out_with(volume, "commands time out over this path, while another one has answers",
                  kernel_log)
         assert 1 <= keeps.aborts <= 6
+        # All aborts together have two seconds then, an unanswered one elsewhere has ten.
+        assert not prompt_aborts or time.monotonic() - start < 8
         for reader in readers:
             reader.goes_on()
         keeps.test = lambda task: False

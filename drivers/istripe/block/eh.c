@@ -113,29 +113,36 @@ static bool eh_is_hopeless(struct istripe_session *session,
 }
 
 /* Unless it has been answered meanwhile: that, too, may follow a Reject. */
-static void eh_abort_rejected(struct istripe_session *session, u32 itt)
+static void eh_abort_rejected(struct istripe_session *session, u32 itt, u32 timeout_ms)
 {
 	int ret;
 
 	if (istripe_session_task_progress(session, itt) != ISTRIPE_TASK_IN_FLIGHT)
 		return;
-	ret = istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
-					      TASK_MANAGEMENT_TIMEOUT_MS);
+	ret = istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt, timeout_ms);
 	if (ret && ret != -ENOTCONN)
 		istripe_session_fault(session, ret,
 				      "the target rejects a command, task 0x%08x, and does not abort it: %s (%pe)",
 				      itt, istripe_error_words(ret), ERR_PTR(ret));
 }
 
+/* Commands that are left when the time is up end with the session. */
+static u32 eh_abort_ms(bool blamed, unsigned long since)
+{
+	long left = since + msecs_to_jiffies(BLAMED_ABORTS_MS) - jiffies;
+
+	return blamed ? jiffies_to_msecs(max(left, 1L)) : TASK_MANAGEMENT_TIMEOUT_MS;
+}
+
 /* Sets @blamed if the command says that nothing comes over this path. */
 static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
-			 bool *blamed)
+			 bool *blamed, unsigned long since)
 {
 	struct istripe_session *session = nexus->owned;
 	u32 itt = tag->itt;
 
 	if (tag->rejected) {
-		eh_abort_rejected(session, itt);
+		eh_abort_rejected(session, itt, eh_abort_ms(*blamed, since));
 		return 0;
 	}
 	if (eh_is_hopeless(session, istripe_session_task_progress(session, itt)))
@@ -143,14 +150,7 @@ static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_ta
 	*blamed |= !tag->again && nexus->ops->carries_nothing(nexus, tag->since);
 	pr_warn_ratelimited("%s: command 0x%08x has timed out: aborting it\n", nexus->label, itt);
 	return istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
-					       TASK_MANAGEMENT_TIMEOUT_MS);
-}
-
-/* STOP ends all tasks of the session anyway, and so does the end of a path that is to blame. */
-static bool eh_goes_on(const struct istripe_nexus *nexus, bool blamed, unsigned long since)
-{
-	return !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) &&
-	       !(blamed && time_after(jiffies, since + msecs_to_jiffies(BLAMED_ABORTS_MS)));
+					       eh_abort_ms(*blamed, since));
 }
 
 static int eh_abort_all(struct istripe_nexus *nexus, bool *blamed)
@@ -159,11 +159,12 @@ static int eh_abort_all(struct istripe_nexus *nexus, bool *blamed)
 	struct istripe_eh_tag tag;
 	int ret = 0;
 
-	while (!ret && eh_goes_on(nexus, *blamed, since) && eh_next(nexus, &tag)) {
+	/* STOP ends all tasks of the session anyway. */
+	while (!ret && !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events) && eh_next(nexus, &tag)) {
 		if (test_and_clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events))
 			ret = -ETIMEDOUT;
 		else
-			ret = eh_abort_task(nexus, &tag, blamed);
+			ret = eh_abort_task(nexus, &tag, blamed, since);
 		eh_end(nexus, 1);
 	}
 	return ret;
