@@ -13,6 +13,7 @@ from lab.ghost import (
     AT,
     KIB,
     SETTLE_S,
+    Write,
     held_write,
     release,
     silent,
@@ -22,7 +23,7 @@ from lab.ghost import (
 )
 from lab.reservation import KEY, OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, wait_for, write
-from scripted.ghost import hold
+from scripted.ghost import Resets, hold
 from scripted.registrations import RegisteredDisk
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import INVALID_FIELD, INVALID_OPCODE, PERSISTENT_RESERVE_IN, Result
@@ -43,15 +44,20 @@ def servers(laboratory):
         server.stop()
 
 
-@pytest.fixture
-def clustered(servers, make_volume, links):
-    """A volume over both targets: (volume, the target that holds a write, the disk of both)."""
+def volume_over_both(servers, make_volume, links, scenarios):
+    """(volume, the first path's target, the disk of both)."""
     disk = RegisteredDisk()
-    targets = [server.load(scenario) for server, scenario in zip(
-        servers, (Scenario("ghost", hooks={"on_command": hold}), HONEST))]
+    targets = [server.load(scenario) for server, scenario in zip(servers, scenarios)]
     for target in targets:
         target.disk = disk
     return volume_over(make_volume, links[:2], PORTS, targets[0], fence="auto"), targets[0], disk
+
+
+@pytest.fixture
+def clustered(servers, make_volume, links):
+    """The same; that target holds a write."""
+    return volume_over_both(servers, make_volume, links,
+                            (Scenario("ghost", hooks={"on_command": hold}), HONEST))
 
 
 def counts(volume):
@@ -145,6 +151,45 @@ def test_keys_of_another_host(clustered, servers, links, kernel_log, noticed):
             links[0].set_up(True)
         wait_for("both paths", lambda: state(volume) == "live", 60)
         release(servers[0], target)
+    volume.disable()
+
+
+def kept_write(disk, resets, at):
+    writer = Write(disk, at, noise(4 * KIB, at))
+    wait_for("the write that is kept", lambda: at in resets.kept)
+    return writer
+
+
+def test_another_path_finds_newer_keys(servers, make_volume, links, kernel_log):
+    """The first path has asked before there were any, and its login takes longer."""
+    resets = Resets(AT, MIB)
+    volume, _, lun = volume_over_both(servers, make_volume, links,
+                                      (Scenario("keeps writes", hooks=resets.hooks), HONEST))
+    with Direct(volume.enable()) as disk:
+        writer = kept_write(disk, resets, AT)
+        links[0].set_up(False)
+        try:
+            writer.finish()
+        finally:
+            links[0].set_up(True)
+        wait_for("the reset", lambda: resets.asked)
+        lun.register("another host", OTHER_KEY)
+        volume.rescan()
+        assert len(kernel_log.matching(SAID)) == 1
+        assert len(resets.asked) == 1
+        resets.answer(servers[0], 0)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+
+        writer = kept_write(disk, resets, MIB)
+        links[0].set_up(False)
+        try:
+            waits_itself(volume, writer)
+        finally:
+            links[0].set_up(True)
+        wait_for("the second reset", lambda: len(resets.asked) == 2)
+        resets.answer(servers[0], 1)
+        writer.finish()
+        wait_for("both paths", lambda: state(volume) == "live", 60)
     volume.disable()
 
 

@@ -168,6 +168,7 @@ void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_bef
 	mutex_unlock(&leg->identify_lock);
 	spin_lock_bh(&leg->lock);
 	before->access = nexus->access;
+	nexus->key.listings = leg->pr_key.listings;
 	spin_unlock_bh(&leg->lock);
 	/* It has got a cache since it was identified. */
 	if (READ_ONCE(leg->write_through)) {

@@ -22,8 +22,9 @@
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @port_refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
  * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing,
- * @resetting, key, changes and listed of @pr_key, lanes, preferred and kept of the paths, and what nexus.h names of
- * nexuses. It is a leaf, taken with bh disabled, interrupts on, and never held over a submission.
+ * @resetting, key, changes to listings of @pr_key, lanes, preferred and kept of the paths, and
+ * what nexus.h names of nexuses. It is a leaf, taken with bh disabled, interrupts on, and never
+ * held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
  * nexus->blocks, too.
  *
@@ -91,11 +92,13 @@ struct istripe_pr_key {
 	u64 key;			/* 0: none */
 	u32 changes;			/* odd: registrations are being changed through the disk */
 	bool listed;			/* the LUN had keys, of any host, when last asked */
+	u32 listings;			/* counts the times that it has listed some */
 	struct mutex lock;		/* one nexus at a time is registered by its worker */
 	/* Of reservation.c: the last to reserve, NULL: not known; and before the call under way. */
 	const struct istripe_nexus *holder;
 	const struct istripe_nexus *former_holder;
-	u64 former_key;			/* @key before the call under way */
+	u64 former_key;			/* @key, and listings, before the call under way */
+	u32 former_listings;
 };
 
 struct istripe_leg {

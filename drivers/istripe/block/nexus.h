@@ -180,6 +180,7 @@ struct istripe_nexus {
 		bool left;		/* leg->lock: lost when registrations ended; pr_key.h */
 		bool done;		/* reservation->lock: by the call under way, or tried */
 		u32 changes;		/* worker: of leg->pr_key, when it last looked there */
+		u32 listings;		/* the same, when it began to ask */
 		bool due;		/* worker: its port took no I/O then */
 		bool joined;		/* worker: a login has registered it */
 		bool ended;		/* worker: or the log has told that it stays */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
 
@@ -42,6 +43,16 @@ void istripe_pr_key_change_begin(struct istripe_leg *leg)
 	changes_count(leg);
 }
 
+/* Another nexus, or the disk, may know of a key that is newer than the answer "none". */
+static void key_list(struct istripe_leg *leg, bool listed, u32 listings)
+{
+	lockdep_assert_held(&leg->lock);
+	if (listed)
+		leg->pr_key.listings++;
+	if (listed || leg->pr_key.listings == listings)
+		WRITE_ONCE(leg->pr_key.listed, listed);
+}
+
 void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
 {
 	spin_lock_bh(&leg->lock);
@@ -52,7 +63,7 @@ void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
 void istripe_pr_key_list(struct istripe_leg *leg, bool listed)
 {
 	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(leg->pr_key.listed, listed);
+	key_list(leg, listed, leg->pr_key.former_listings);
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -65,17 +76,18 @@ void istripe_pr_key_found(struct istripe_nexus *nexus)
 {
 	const struct istripe_lun_keys *keys = &nexus->found.keys;
 	struct istripe_leg *leg = nexus->leg;
-	bool had;
+	bool had, has;
 
 	if (!keys->told)
 		return;
 	spin_lock_bh(&leg->lock);
 	had = leg->pr_key.listed;
-	WRITE_ONCE(leg->pr_key.listed, keys->listed);
+	key_list(leg, keys->listed, nexus->key.listings);
+	has = leg->pr_key.listed;
 	spin_unlock_bh(&leg->lock);
-	if (had && !keys->listed)
+	if (had && !has)
 		istripe_leg_resend(leg);
-	if (had || !keys->listed)
+	if (had || !has)
 		return;
 	pr_info("%s/%u: keys of persistent reservations are registered: lost writes wait for their own path\n",
 		leg->volume->name, leg->index);

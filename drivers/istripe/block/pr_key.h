@@ -31,7 +31,7 @@ void istripe_pr_key_change_begin(struct istripe_leg *leg);
 /* The leg has another key, or none; between begin and end. */
 void istripe_pr_key_set(struct istripe_leg *leg, u64 key);
 
-/* The LUN has keys now, or may have some, or has none; between begin and end. */
+/* The LUN has keys now, or may have some, or was cleared; between begin and end. */
 void istripe_pr_key_list(struct istripe_leg *leg, bool listed);
 
 /* Nexuses that had to wait for it log in. */

@@ -401,6 +401,7 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 
 	*done = false;
 	leg->pr_key.former_key = READ_ONCE(leg->pr_key.key);
+	leg->pr_key.former_listings = READ_ONCE(leg->pr_key.listings);
 	leg->pr_key.former_holder = leg->pr_key.holder;
 	if (what->each_nexus)
 		ret = leg_reserve_each(leg, what, done);
