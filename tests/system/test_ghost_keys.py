@@ -5,6 +5,9 @@ Another host may write as soon as a write is answered: the lost write waits itse
 not seen the registrations: they are of an earlier start of the volume, or of another host.
 """
 
+import asyncio
+import threading
+
 import pytest
 
 from lab import lio, network, topology
@@ -26,12 +29,20 @@ from lab.shell import read, wait_for, write
 from scripted.ghost import Resets, hold
 from scripted.registrations import RegisteredDisk
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import INVALID_FIELD, INVALID_OPCODE, PERSISTENT_RESERVE_IN, Result
+from scripted.scsi import (
+    INVALID_FIELD,
+    INVALID_OPCODE,
+    PERSISTENT_RESERVE_IN,
+    WRITE_16,
+    Result,
+)
 from scripted.server import Server
 
 MIB = 1 << 20
 PORTS = (3264, 3265)
 BUSY = 8
+#: Longer than another question is given.
+PAUSE_S = 12
 SAID = "keys of persistent reservations are registered: lost writes wait"
 
 
@@ -190,6 +201,38 @@ def test_another_path_finds_newer_keys(servers, make_volume, links, kernel_log):
         resets.answer(servers[0], 1)
         writer.finish()
         wait_for("both paths", lambda: state(volume) == "live", 60)
+    volume.disable()
+
+
+def test_lun_pauses_when_keys_are_looked_for(servers, make_volume, links):
+    """No session ends because of the question, and only one path asks."""
+    asked, go_on = [], threading.Event()
+
+    async def pauses(run, _conn, task):
+        if not run.armed:
+            return False
+        asked.append(task.opcode)
+        while not go_on.is_set():
+            await asyncio.sleep(0.1)
+        return False
+
+    volume, _, lun = volume_over_both(servers, make_volume, links,
+                                      [Scenario("pauses", hooks={"on_command": pauses})] * 2)
+    with Direct(volume.enable()) as disk:
+        lun.register("another host", OTHER_KEY)
+        volume.rescan()
+        for server in servers:
+            server.arm()
+        wait_for("the question", lambda: asked, 60)
+        writer = Write(disk, AT, noise(4 * KIB, 1))
+        writer.join(PAUSE_S)
+        assert writer.is_alive()
+        go_on.set()
+        writer.finish()
+        assert asked == [PERSISTENT_RESERVE_IN, WRITE_16]
+        for path in range(2):
+            assert read(volume.path_sysfs(0, path) / "faults") == "0"
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
     volume.disable()
 
 

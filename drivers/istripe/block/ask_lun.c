@@ -121,6 +121,7 @@ static int nexus_revalidate_ask(struct istripe_nexus *nexus, bool access_only, i
 	int ret;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_KEYS, &nexus->events);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
 		access_only = false;
 	/* A later report needs another: istripe_session_invalidate() counts before the event. */
@@ -178,6 +179,12 @@ static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 		nexus_revalidate_end(nexus, invalidations);
 }
 
+static void nexus_ask_keys(struct istripe_nexus *nexus)
+{
+	nexus->ops->ask_keys(nexus);
+	nexus->revalidated_at = get_jiffies_64();
+}
+
 void istripe_nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 {
 	bool attention = test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
@@ -191,8 +198,11 @@ void istripe_nexus_revalidate_if_asked(struct istripe_nexus *nexus)
 		nexus_revalidate_now(nexus, false);
 		return;
 	}
-	if (!attention && !test_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events))
+	if (!attention && !test_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events)) {
+		if (test_and_clear_bit(ISTRIPE_NEXUS_KEYS, &nexus->events))
+			nexus_ask_keys(nexus);
 		return;
+	}
 	if (time_before64(now, next)) {
 		/* Not mod_delayed_work(), which would delay an event that has come meanwhile. */
 		queue_delayed_work(nexus->queue, &nexus->work, next - now);

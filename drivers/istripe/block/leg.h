@@ -22,7 +22,7 @@
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @port_refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
  * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing,
- * @resetting, key, changes to listings of @pr_key, lanes, preferred and kept of the paths, and
+ * @resetting, key, changes to asked_at of @pr_key, lanes, preferred and kept of the paths, and
  * what nexus.h names of nexuses. It is a leaf, taken with bh disabled, interrupts on, and never
  * held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
@@ -93,6 +93,7 @@ struct istripe_pr_key {
 	u32 changes;			/* odd: registrations are being changed through the disk */
 	bool listed;			/* the LUN had keys, of any host, when last asked */
 	u32 listings;			/* counts the times that it has listed some */
+	unsigned long asked_at;		/* jiffies: over any nexus */
 	struct mutex lock;		/* one nexus at a time is registered by its worker */
 	/* Of reservation.c: the last to reserve, NULL: not known; and before the call under way. */
 	const struct istripe_nexus *holder;

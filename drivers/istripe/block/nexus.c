@@ -365,7 +365,8 @@ static void nexus_outdated_why(const struct istripe_nexus *nexus, struct istripe
 /* A port that takes no I/O, or is not the best, is asked from time to time: not all tell. */
 static void nexus_watch_access(struct istripe_nexus *nexus)
 {
-	u32 poll_ms = nexus->ops->access_poll_ms(nexus);
+	u32 access_ms = nexus->ops->access_poll_ms(nexus);
+	u32 poll_ms = access_ms ?: nexus->ops->keys_poll_ms(nexus);
 	u64 next = nexus->revalidated_at + msecs_to_jiffies(poll_ms);
 	u64 now = get_jiffies_64();
 
@@ -374,7 +375,7 @@ static void nexus_watch_access(struct istripe_nexus *nexus)
 	if (time_before64(now, next))
 		queue_delayed_work(nexus->queue, &nexus->work, next - now);
 	else
-		istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
+		istripe_nexus_event(nexus, access_ms ? ISTRIPE_NEXUS_ACCESS : ISTRIPE_NEXUS_KEYS);
 }
 
 static void nexus_go_live(struct istripe_nexus *nexus)
@@ -592,6 +593,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	clear_bit(ISTRIPE_NEXUS_EH, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
+	clear_bit(ISTRIPE_NEXUS_KEYS, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events);
 	nexus->access_only = false;
 	istripe_eh_clear(nexus);

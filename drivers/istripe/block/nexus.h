@@ -62,6 +62,7 @@ enum istripe_nexus_event {
 	ISTRIPE_NEXUS_GIVE_UP,		/* and has been aborted before: reset the LUN */
 	ISTRIPE_NEXUS_REVALIDATE,	/* the LUN may have changed: ask it, but not too often */
 	ISTRIPE_NEXUS_ACCESS,		/* as above, for the access state of its port only */
+	ISTRIPE_NEXUS_KEYS,		/* other hosts' keys may be gone: ask for these only */
 	ISTRIPE_NEXUS_REVALIDATE_NOW,	/* ask it now: a caller waits for it */
 	ISTRIPE_NEXUS_RETIRE,		/* not wanted any more: go idle when it has no tasks */
 };
@@ -100,6 +101,8 @@ struct istripe_nexus_ops {
 	/* A command that was sent at @since has timed out: is it the path alone? */
 	bool (*carries_nothing)(struct istripe_nexus *nexus, unsigned long since);
 	u32 (*access_poll_ms)(const struct istripe_nexus *nexus);	/* 0: not */
+	u32 (*keys_poll_ms)(const struct istripe_nexus *nexus);	/* the same, if that is 0 */
+	void (*ask_keys)(struct istripe_nexus *nexus);
 	void (*stop)(struct istripe_nexus *nexus);	/* STOP is set: do not use it any more */
 };
 

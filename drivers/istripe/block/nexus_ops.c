@@ -19,7 +19,7 @@
 
 /* For a cache that may be large. */
 #define FLUSH_MS	30000
-/* Until a LUN that another host had reserved, or registered with, is asked again. */
+/* Until a LUN that another host had reserved is asked again. */
 #define RESERVED_POLL_MS	30000U
 
 /* With a session that is live more writes are queued, unless its port has taken no I/O. */
@@ -106,9 +106,8 @@ static void nexus_op_released(struct istripe_nexus *nexus, bool released)
 /* Nobody tells that another host's reservation has ended. */
 static u32 nexus_op_poll_ms(const struct istripe_nexus *nexus)
 {
-	bool reserved = READ_ONCE(nexus->reserved) || istripe_pr_key_of_others(nexus->leg);
-
-	return min_not_zero(istripe_alua_poll_ms(nexus), reserved ? RESERVED_POLL_MS : 0U);
+	return min_not_zero(istripe_alua_poll_ms(nexus),
+			    READ_ONCE(nexus->reserved) ? RESERVED_POLL_MS : 0U);
 }
 
 static void nexus_op_probe_begin(struct istripe_nexus *nexus, struct istripe_lun_before *before)
@@ -139,6 +138,8 @@ const struct istripe_nexus_ops istripe_nexus_ops_table = {
 	.reset_lun = istripe_lun_reset_recover,
 	.carries_nothing = istripe_trial_carries_nothing,
 	.access_poll_ms = nexus_op_poll_ms,
+	.keys_poll_ms = istripe_pr_key_poll_ms,
+	.ask_keys = istripe_pr_key_ask,
 	.stop = istripe_proof_stop_nexus,
 };
 

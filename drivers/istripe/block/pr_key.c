@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
 
@@ -16,6 +17,7 @@
 #include "scsi/sense.h"
 
 #define ANSWERS_MS	10000		/* for all commands of one login */
+#define POLL_MS		30000		/* of keys of other hosts, by one nexus */
 
 /* Registers one nexus. */
 struct joining {
@@ -67,7 +69,8 @@ void istripe_pr_key_list(struct istripe_leg *leg, bool listed)
 	spin_unlock_bh(&leg->lock);
 }
 
-bool istripe_pr_key_of_others(const struct istripe_leg *leg)
+/* Nobody tells when they go. */
+static bool key_of_others(const struct istripe_leg *leg)
 {
 	return READ_ONCE(leg->pr_key.listed) && !READ_ONCE(leg->pr_key.key);
 }
@@ -84,14 +87,81 @@ void istripe_pr_key_found(struct istripe_nexus *nexus)
 	had = leg->pr_key.listed;
 	key_list(leg, keys->listed, nexus->key.listings);
 	has = leg->pr_key.listed;
+	leg->pr_key.asked_at = jiffies;
 	spin_unlock_bh(&leg->lock);
 	if (had && !has)
 		istripe_leg_resend(leg);
 	if (had || !has)
 		return;
+	/* From now on they poll. */
+	istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_KEYS);
 	pr_info("%s/%u: keys of persistent reservations are registered: lost writes wait for their own path\n",
 		leg->volume->name, leg->index);
 	istripe_ghosts_warn(leg, "keys of persistent reservations are registered");
+}
+
+u32 istripe_pr_key_poll_ms(const struct istripe_nexus *nexus)
+{
+	return key_of_others(nexus->leg) ? POLL_MS : 0;
+}
+
+static bool key_poll_is_due(struct istripe_nexus *nexus)
+{
+	struct istripe_pr_key *pr_key = &nexus->leg->pr_key;
+	bool due;
+
+	spin_lock_bh(&nexus->leg->lock);
+	due = key_of_others(nexus->leg) &&
+	      time_after_eq(jiffies, pr_key->asked_at + msecs_to_jiffies(POLL_MS));
+	if (due)
+		pr_key->asked_at = jiffies;
+	nexus->key.listings = pr_key->listings;
+	spin_unlock_bh(&nexus->leg->lock);
+	return due;
+}
+
+/* A LUN that pauses has as long for this as for I/O: the session stays. */
+static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
+{
+	u32 timeout_ms = max(READ_ONCE(nexus->leg->volume->command_timeout_ms), (u32)ANSWERS_MS);
+	const struct istripe_internal *internal = &nexus->owned->internal;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	const struct istripe_lun_command command = {
+		.address = &nexus->owned->lun,
+		.cdb = cdb,
+		.bytes = ISTRIPE_INTERNAL_BYTES,
+		.tpgs = READ_ONCE(nexus->access.known),
+		.known = ISTRIPE_LUN_KNOWN,
+		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
+	};
+	int ret;
+
+	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = istripe_lun_ask(nexus->owned, &command);
+	return ret ?: istripe_pr_keys_decode(page_address(internal->page),
+					     internal->task.transferred_bytes, 0, keys);
+}
+
+void istripe_pr_key_ask(struct istripe_nexus *nexus)
+{
+	struct istripe_session *session = nexus->owned;
+	struct istripe_pr_keys keys;
+	int ret;
+
+	mutex_lock(&nexus->ask_lock);
+	/* Another LUN may have its address, or it is asked everything soon. */
+	if (!istripe_session_is_invalid(session) && key_poll_is_due(nexus)) {
+		ret = key_read(nexus, &keys);
+		if (!ret) {
+			nexus->found.keys.told = true;
+			nexus->found.keys.listed = keys.listed;
+			istripe_pr_key_found(nexus);
+		} else if (ret == -ETIMEDOUT) {
+			/* The command still uses the session's page. */
+			istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
+		}
+	}
+	mutex_unlock(&nexus->ask_lock);
 }
 
 /* A LUN that did not answer everything before may do so now, and may still have others' keys. */
@@ -102,7 +172,7 @@ static void key_ask_again(struct istripe_leg *leg)
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (READ_ONCE(nexus->reserved) || istripe_pr_key_of_others(leg))
+		if (READ_ONCE(nexus->reserved) || key_of_others(leg))
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -127,6 +197,9 @@ static void key_forget(struct istripe_nexus *nexus, u32 changes, const char *why
 	if (key)
 		pr_warn("%s: reservation key 0x%llx: %s: paths that log in are not registered with it any more\n",
 			nexus->label, key, why);
+	/* Other hosts' keys are left. */
+	if (key)
+		istripe_leg_tell(leg, NULL, ISTRIPE_NEXUS_KEYS);
 }
 
 void istripe_pr_key_preempted(struct istripe_nexus *nexus)

@@ -40,8 +40,11 @@ void istripe_pr_key_change_end(struct istripe_leg *leg);
 /* The LUN has been asked: with keys in it there are no ghosts. Its worker. */
 void istripe_pr_key_found(struct istripe_nexus *nexus);
 
-/* Keys are listed, and none of ours is known: nobody tells when they go. */
-bool istripe_pr_key_of_others(const struct istripe_leg *leg);
+/* Until the nexus calls istripe_pr_key_ask() again. 0: not. */
+u32 istripe_pr_key_poll_ms(const struct istripe_nexus *nexus);
+
+/* Asks for keys of other hosts if no nexus of the leg has done so for that long. Its worker. */
+void istripe_pr_key_ask(struct istripe_nexus *nexus);
 
 /* The LUN has told the nexus that its registration was preempted. Any context. */
 void istripe_pr_key_preempted(struct istripe_nexus *nexus);
