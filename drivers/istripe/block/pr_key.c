@@ -123,7 +123,7 @@ static bool key_poll_is_due(struct istripe_nexus *nexus)
 /* A LUN that pauses has as long for this as for I/O: the session stays. */
 static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 {
-	u32 timeout_ms = max(READ_ONCE(nexus->leg->volume->command_timeout_ms), (u32)ANSWERS_MS);
+	u32 command_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms);
 	const struct istripe_internal *internal = &nexus->owned->internal;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	const struct istripe_lun_command command = {
@@ -132,7 +132,7 @@ static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 		.bytes = ISTRIPE_INTERNAL_BYTES,
 		.tpgs = READ_ONCE(nexus->access.known),
 		.known = ISTRIPE_LUN_KNOWN,
-		.deadline = jiffies + msecs_to_jiffies(timeout_ms),
+		.deadline = jiffies + msecs_to_jiffies(max_t(u32, command_ms, ANSWERS_MS)),
 	};
 	int ret;
 
