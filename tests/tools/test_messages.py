@@ -102,6 +102,7 @@ UNPROVOKED = {
     "its session is still being closed: try again": "a command within the end of a session",
     "its tasks take too long": "the target holds commands, and answers none of 30 s",
     "leg ...: no superblock fits: ... (...)": "the plan of the same legs has fitted",
+    "leg ...: other commands over its path have no answer": "a question that has none while it goes",
     "leg ...: somebody else has just made an array of it": "within milliseconds of our own",
     "missing, no leg is given": "a volume has legs",
     "one of its directories is being made or removed": "a command and mkdir within microseconds",
