@@ -182,7 +182,9 @@ static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 static void nexus_ask_keys(struct istripe_nexus *nexus)
 {
 	nexus->ops->ask_keys(nexus);
-	nexus->revalidated_at = get_jiffies_64();
+	/* News that the LUN has told meanwhile does not wait. */
+	if (!test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
+		nexus->revalidated_at = get_jiffies_64();
 }
 
 void istripe_nexus_revalidate_if_asked(struct istripe_nexus *nexus)

@@ -136,21 +136,23 @@ static u32 eh_abort_ms(bool blamed, unsigned long since)
 
 /* Sets @blamed if the command says that nothing comes over this path. */
 static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_tag *tag,
-			 bool *blamed, unsigned long since)
+			 bool *blamed, unsigned long *since)
 {
 	struct istripe_session *session = nexus->owned;
 	u32 itt = tag->itt;
 
 	if (tag->rejected) {
-		eh_abort_rejected(session, itt, eh_abort_ms(*blamed, since));
+		eh_abort_rejected(session, itt, eh_abort_ms(*blamed, *since));
 		return 0;
 	}
 	if (eh_is_hopeless(session, istripe_session_task_progress(session, itt)))
 		return 0;
+	if (!*blamed)
+		*since = jiffies;
 	*blamed |= !tag->again && nexus->ops->carries_nothing(nexus, tag->since);
 	pr_warn_ratelimited("%s: command 0x%08x has timed out: aborting it\n", nexus->label, itt);
 	return istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK, itt,
-					       eh_abort_ms(*blamed, since));
+					       eh_abort_ms(*blamed, *since));
 }
 
 static int eh_abort_all(struct istripe_nexus *nexus, bool *blamed)
@@ -164,7 +166,7 @@ static int eh_abort_all(struct istripe_nexus *nexus, bool *blamed)
 		if (test_and_clear_bit(ISTRIPE_NEXUS_GIVE_UP, &nexus->events))
 			ret = -ETIMEDOUT;
 		else
-			ret = eh_abort_task(nexus, &tag, blamed, since);
+			ret = eh_abort_task(nexus, &tag, blamed, &since);
 		eh_end(nexus, 1);
 	}
 	return ret;

@@ -17,6 +17,7 @@
 #include "scsi/sense.h"
 
 #define ANSWERS_MS	10000		/* for all commands of one login */
+#define PAUSE_MS	30000		/* of a LUN that is asked for keys, at most */
 #define POLL_MS		30000		/* of keys of other hosts, by one nexus */
 
 /* Registers one nexus. */
@@ -120,10 +121,11 @@ static bool key_poll_is_due(struct istripe_nexus *nexus)
 	return due;
 }
 
-/* A LUN that pauses has as long for this as for I/O: the session stays. */
+/* A LUN that pauses has as long as by default for I/O, or the session ends; EH waits meanwhile. */
 static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 {
-	u32 command_ms = READ_ONCE(nexus->leg->volume->command_timeout_ms);
+	u32 ms = clamp_t(u32, READ_ONCE(nexus->leg->volume->command_timeout_ms),
+			 ANSWERS_MS, PAUSE_MS);
 	const struct istripe_internal *internal = &nexus->owned->internal;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	const struct istripe_lun_command command = {
@@ -132,7 +134,7 @@ static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 		.bytes = ISTRIPE_INTERNAL_BYTES,
 		.tpgs = READ_ONCE(nexus->access.known),
 		.known = ISTRIPE_LUN_KNOWN,
-		.deadline = jiffies + msecs_to_jiffies(max_t(u32, command_ms, ANSWERS_MS)),
+		.deadline = jiffies + msecs_to_jiffies(ms),
 	};
 	int ret;
 
