@@ -36,10 +36,8 @@ from scripted.scsi import (
     WRITE_16,
     Result,
 )
-from scripted.server import Server
 
 MIB = 1 << 20
-PORTS = (3264, 3265)
 BUSY = 8
 #: Longer than another question is given.
 PAUSE_S = 12
@@ -47,12 +45,9 @@ SAID = "keys of persistent reservations are registered: lost writes wait"
 
 
 @pytest.fixture
-def servers(laboratory):
+def servers(make_server):
     """Two targets of one name, so that no path can end the session of the other one."""
-    servers = [Server("0.0.0.0", port, network.NETNS).start() for port in PORTS]
-    yield servers
-    for server in servers:
-        server.stop()
+    return [make_server() for _ in range(2)]
 
 
 def volume_over_both(servers, make_volume, links, scenarios):
@@ -61,7 +56,9 @@ def volume_over_both(servers, make_volume, links, scenarios):
     targets = [server.load(scenario) for server, scenario in zip(servers, scenarios)]
     for target in targets:
         target.disk = disk
-    return volume_over(make_volume, links[:2], PORTS, targets[0], fence="auto"), targets[0], disk
+    volume = volume_over(make_volume, links[:2], [server.port for server in servers], targets[0],
+                         fence="auto")
+    return volume, targets[0], disk
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import pty
 import subprocess
 from pathlib import Path
 
@@ -107,6 +108,16 @@ class Tool:
             [self.program, *map(str, words)], env={**self.env, **env}, stdin=stdin,
             stdout=stdout, stderr=subprocess.PIPE, text=True, errors="surrogateescape",
         )
+
+    def answered(self, answer, *words):
+        """Runs it at a terminal, where @answer is typed; returns (exit code, errors)."""
+        here, there = pty.openpty()
+        os.write(here, answer.encode())
+        process = self.start(*words, stdin=there)
+        _, err = process.communicate(timeout=60)
+        os.close(here)
+        os.close(there)
+        return process.returncode, err
 
     def run(self, *words, text_in="", code=0, **env):
         """Runs it, demands the exit code, and returns (output, errors)."""

@@ -4,7 +4,6 @@
 import errno
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -862,13 +861,8 @@ def test_path_confirm_asks(tool, answer, done):
     path = "sys/block/istripe0/istripe/legs/0/paths/0"
     confirmed = tool.put(f"{path}/fence_confirm", "")
     tool.put(f"{path}/waiting_writes", "3")
-    here, there = pty.openpty()
-    os.write(here, (answer or "\x04").encode())
-    process = tool.start("path", "confirm", "db", "0", "0", stdin=there)
-    _, err = process.communicate(timeout=60)
-    os.close(here)
-    os.close(there)
-    assert process.returncode == (0 if done else 1)
+    code, err = tool.answered(answer or "\x04", "path", "confirm", "db", "0", "0")
+    assert code == (0 if done else 1)
     assert "leg 0 path 0: writes that wait: 3" in err and "overwrite newer data" in err
     assert confirmed.read_text() == ("1\n" if done else "\n")
     assert ("the answer was not yes: nothing was done" in err) != done

@@ -2,8 +2,6 @@
 """Writes that a path has left when its volume went down, and the word of the administrator."""
 
 import errno
-import os
-import pty
 
 import pytest
 
@@ -62,13 +60,8 @@ def test_nobody_can_be_asked(left):
 
 @pytest.mark.parametrize("answer, done", [("yes\n", True), ("y\n", False), ("", False)])
 def test_it_asks(left, answer, done):
-    here, there = pty.openpty()
-    os.write(here, (answer or "\x04").encode())
-    process = left.start("path", "confirm", "db", "0", "0", stdin=there)
-    _, err = process.communicate(timeout=60)
-    os.close(here)
-    os.close(there)
-    assert process.returncode == (0 if done else 1)
+    code, err = left.answered(answer or "\x04", "path", "confirm", "db", "0", "0")
+    assert code == (0 if done else 1)
     assert ASKED in err and "overwrite newer data" in err
     assert confirmed(left) == ("0" if done else None)
     assert ("the answer was not yes: nothing was done" in err) != done
