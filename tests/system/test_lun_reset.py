@@ -562,6 +562,46 @@ def somebody_decides(server, make_volume, links, kernel_log, decides, connection
     assert server.violations() == []
 
 
+class Unanswered:
+    """A volume of one path, whose losses all wait for a reset that has no answer."""
+
+    def __init__(self, server, make_volume, links, count):
+        self.server, self.gate = server, Gate()
+        self.resets = Resets(*range(AT, AT + count * MIB, MIB))
+        target = server.load(Scenario("never resets",
+                                      hooks={**self.gate.hooks, **self.resets.hooks}))
+        self.volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH,
+                                  command_timeout_ms=120000)
+        set_isids(self.volume, 1)
+
+    def lose(self, disk, at):
+        writer = Write(disk, at, noise(4 * KIB, at))
+        wait_for("the write that is kept", lambda: at in self.resets.kept)
+        self.gate.close(self.server, ISIDS[0])
+        self.gate.open(ISIDS[0])
+        return writer
+
+
+def test_fence_timeout_is_over_before_the_drain(server, make_volume, links):
+    """Each reset without an answer gets longer, but not when nobody waits for it any more."""
+    lab = Unanswered(server, make_volume, links, 3)
+    with Direct(lab.volume.enable()) as disk:
+        write(lab.volume.leg / "fence_timeout_ms", 1000)
+        for at in lab.resets.places:
+            lab.lose(disk, at).finish(YIELD_S)
+            lab.volume.wait_state("live")
+
+
+def test_fence_timeout_ends_a_drain(server, make_volume, links):
+    """It is written while a reset is waited for, which would have 40 s."""
+    lab = Unanswered(server, make_volume, links, 1)
+    with Direct(lab.volume.enable()) as disk:
+        writer = lab.lose(disk, AT)
+        wait_for("the third reset", lambda: len(lab.resets.asked) == 3, 90)
+        write(lab.volume.leg / "fence_timeout_ms", 1000)
+        writer.finish(YIELD_S)
+
+
 DECIDES = pytest.mark.parametrize("decides", ["fence_timeout_ms", "fence_confirm"])
 
 

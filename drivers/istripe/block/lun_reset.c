@@ -225,12 +225,23 @@ static u32 reset_drain_ms(const struct istripe_nexus *nexus)
 {
 	const struct istripe_leg *leg = nexus->leg;
 	u32 ms = ANSWER_MS << min_t(u32, leg->drains_unanswered, DOUBLINGS_MAX);
-	s64 left_ms = READ_ONCE(leg->fence_timeout_ms);
+	s32 timeout_ms = READ_ONCE(leg->fence_timeout_ms);
+	s64 left_ms;
 
 	if (!nexus->ops->waits(nexus))
 		return ANSWER_MS;
-	left_ms -= jiffies_to_msecs(jiffies - READ_ONCE(nexus->lost_at));
-	return left_ms > 0 ? clamp_t(s64, left_ms, ANSWER_MS, ms) : ms;
+	if (timeout_ms < 0 || !nexus->generation)
+		return ms;
+	left_ms = (s64)timeout_ms - jiffies_to_msecs(jiffies - READ_ONCE(nexus->lost_at));
+	return clamp_t(s64, left_ms, ANSWER_MS, ms);
+}
+
+void istripe_lun_reset_hurry(struct istripe_leg *leg)
+{
+	spin_lock_bh(&leg->lock);
+	if (leg->resetting)
+		istripe_session_hurry(leg->resetting->owned);
+	spin_unlock_bh(&leg->lock);
 }
 
 /* Under leg->reset_lock. */

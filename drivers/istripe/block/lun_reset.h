@@ -29,6 +29,9 @@ void istripe_lun_reset_live(struct istripe_nexus *nexus);
 /* Sets nexus->resettable. Waits while a reset quiesces other nexuses, four seconds at most. */
 void istripe_lun_reset_expect(struct istripe_nexus *nexus);
 
+/* Somebody has decided how long it may take: a reset under way has had its time. Any context. */
+void istripe_lun_reset_hurry(struct istripe_leg *leg);
+
 void istripe_lun_reset_init(struct istripe_leg *leg);
 
 void istripe_lun_reset_init_nexus(struct istripe_nexus *nexus);

@@ -6,6 +6,7 @@
 #include <linux/stddef.h>
 
 #include "block/leg.h"
+#include "block/lun_reset.h"
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/proof.h"
@@ -43,7 +44,11 @@ static void apply_fence(void *object)
 
 static void apply_fence_timeout(void *object)
 {
-	istripe_leg_set_fence_timeout(object);
+	struct istripe_leg *leg = object;
+
+	istripe_leg_set_fence_timeout(leg);
+	if (READ_ONCE(leg->fence_timeout_ms) >= 0)
+		istripe_lun_reset_hurry(leg);
 }
 
 static void apply_alua(void *object)
