@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import threading
 import time
 import types
 
@@ -11,7 +12,7 @@ import pytest
 from lab import lio, network
 from lab.disk import Direct, Reader, noise
 from lab.ghost import path_state, volume_over
-from lab.shell import read, run, wait_for
+from lab.shell import read, run, wait_for, write
 from scripted.checks import ABORT_TASK
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16, WRITE_16, Disk, Result
@@ -53,6 +54,11 @@ def two_ports(servers, make_volume, links, policy):
         return kept
 
     async def keep_too(run, conn, task):
+        if keeps.slow < keeps.slow_count and is_io(task):
+            keeps.slow += 1
+            event = keeps.first if keeps.slow == 1 else keeps.others
+            while not event.is_set():
+                await asyncio.sleep(0.05)
         return keeps.both and keeps.test(task)
 
     async def answer(run, conn, pdu, after_s):
@@ -69,7 +75,8 @@ def two_ports(servers, make_volume, links, policy):
         return True
 
     keeps = types.SimpleNamespace(test=lambda task: False, both=False, abort_s=0, aborts=0,
-                                  prompt_aborts=0)
+                                  prompt_aborts=0, slow=0, slow_count=0, first=threading.Event(),
+                                  others=threading.Event())
     first = servers[0].load(Scenario("keeps I/O", hooks={"on_command": keep, "on_tmf": on_tmf}))
     servers[1].load(Scenario("keeps I/O", hooks={"on_command": keep_too})).disk = first.disk
     volume = volume_over(make_volume, links, ports(servers), first, policy=policy, fence="auto",
@@ -150,6 +157,37 @@ def test_a_port_with_slow_aborts(two_ports, kernel_log, prompt_aborts, abort_s):
         for reader in readers:
             reader.end()
     assert [reader.errors for reader in readers] == [[]] * len(readers)
+
+
+@pytest.mark.allow_log(ABORTS, "the test makes commands time out")
+@pytest.mark.parametrize("policy", ["failover"])
+def test_late_commands_of_an_earlier_session(two_ports):
+    """They are answered over the other path when this one is back: its new session stays."""
+    volume, keeps, _ = two_ports
+    device = volume.enable()
+    readers = [Reader(device) for _ in range(16)]
+    try:
+        for reader in readers:
+            reader.goes_on()
+        keeps.slow_count, keeps.test = 7, is_io
+        wait_for("the commands over the other path", lambda: keeps.slow >= keeps.slow_count,
+                 NOTICED_S)
+        write(volume.config / "command_timeout_ms", 60000)
+        keeps.test = lambda task: False
+        keeps.first.set()
+        wait_for("the path to come back", lambda: path_state(volume) == "live" and
+                 read(volume.path_sysfs() / "reconnects") == "1", NOTICED_S)
+        keeps.others.set()
+        for reader in readers:
+            reader.goes_on()
+    finally:
+        keeps.test = lambda task: False
+        keeps.first.set()
+        keeps.others.set()
+        for reader in readers:
+            reader.end()
+    assert [reader.errors for reader in readers] == [[]] * len(readers)
+    assert path_state(volume) == "live" and read(volume.path_sysfs() / "faults") == "1"
 
 
 @pytest.mark.allow_log(ABORTS, "the test makes a command time out")

@@ -596,7 +596,8 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 	istripe_leg_note_good(leg_task->leg);
 	istripe_latency_stamp(&leg_task->nexus->path->latencies->good, leg_task->since);
 	if (unlikely(leg_task->late_over))
-		istripe_trial_served(leg_task->nexus, leg_task->late_over, leg_task->since);
+		istripe_trial_served(leg_task->nexus, leg_task->late_over, leg_task->io->started,
+				     leg_task->since);
 	if (unlikely(leg_task->zeroes) && io_task_zeroes_again(leg_task))
 		return;
 	if (unlikely(READ_ONCE(leg_task->leg->write_through)) && io_task_writes_through(leg_task))

@@ -381,7 +381,7 @@ static void nexus_watch_access(struct istripe_nexus *nexus)
 static void nexus_go_live(struct istripe_nexus *nexus)
 {
 	istripe_portal_live(nexus);
-	nexus->live_since = jiffies;
+	WRITE_ONCE(nexus->live_since, jiffies);
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
 	WRITE_ONCE(nexus->tried, 0);
 	WRITE_ONCE(nexus->backoff.refusals, 0);

@@ -109,7 +109,8 @@ static void trial_note_elsewhere(struct istripe_nexus *nexus, bool soon)
 	srcu_read_unlock(&nexus->srcu, section);
 }
 
-void istripe_trial_served(const struct istripe_nexus *nexus, u16 late_over, unsigned long since)
+void istripe_trial_served(const struct istripe_nexus *nexus, u16 late_over, unsigned long started,
+			  unsigned long since)
 {
 	/* Later it may be that the LUN has just come back. */
 	bool soon = time_before(jiffies, since + msecs_to_jiffies(SOON_MS));
@@ -122,7 +123,9 @@ void istripe_trial_served(const struct istripe_nexus *nexus, u16 late_over, unsi
 		return;
 	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_nexus(leg, other, at)
-		if (late_over & BIT(other->path->index))
+		/* An earlier session of the path may have had it. */
+		if (late_over & BIT(other->path->index) &&
+		    time_after(started, READ_ONCE(other->live_since)))
 			trial_note_elsewhere(other, soon);
 	srcu_read_unlock(&leg->srcu, section);
 }
