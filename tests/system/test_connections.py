@@ -2,13 +2,14 @@
 """Sessions of several connections (MC/S): how many there are, who carries what, their loss."""
 
 import time
+from pathlib import Path
 
 import pytest
 
 from lab import fio, lio, network, storage
 from lab.connections import assert_queue_for_each, connections, sent
 from lab.istripe import INITIATOR, Named
-from lab.shell import read, run, wait_for
+from lab.shell import read, run, wait_for, write
 from scripted.scenario import HONEST
 from scripted.server import Server
 
@@ -147,6 +148,24 @@ def test_chap_on_each(make_lio, make_volume, verify):
 def test_hardware_queues(volume_of):
     """One for each connection, but not more than processors; queue i uses connection i mod N."""
     assert_queue_for_each(volume_of(2, 2), sent)
+
+
+@pytest.fixture
+def one_processor():
+    online = Path("/sys/devices/system/cpu/cpu1/online")
+    write(online, 0)
+    yield
+    write(online, 1)
+
+
+@pytest.mark.parametrize("multi", ["mcs", "sessions"])
+def test_processors_that_are_off_line(one_processor, volume_of, multi):
+    """They get no queue: the connections of such a one would carry nothing."""
+    volume = volume_of(4, 4, path={"multi": multi}, poll_queues=2)
+    device = volume.enable()
+    assert len(list(Path(f"/sys/block/{Path(device).name}/mq").iterdir())) == 2
+    fio.run(device, rw="randread", bs="64k", iodepth=16, size="16m")
+    assert min(sent(volume)) > 3, sent(volume)
 
 
 def test_depth_of_the_queue(volume_of):

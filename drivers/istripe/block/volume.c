@@ -286,8 +286,8 @@ static void volume_count_queues(struct istripe_volume *volume,
 		for (j = 0; j < params->legs[i].path_count; j++)
 			most = max(most, istripe_path_connections(&params->legs[i].paths[j]));
 	/* A hardware queue for each connection; one without a processor has no use. */
-	volume->queue_count = min(most, nr_cpu_ids);
-	volume->poll_queue_count = min(params->poll_queues, nr_cpu_ids);
+	volume->queue_count = min(most, num_online_cpus());
+	volume->poll_queue_count = min(params->poll_queues, num_online_cpus());
 }
 
 /* As many parts as a leg has paths; with many legs parts gain nothing and take memory. */
