@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Data are right: written by one initiator, read by another, over every way to negotiate."""
 
+import contextlib
+import mmap
+import os
+import threading
+
 import pytest
 
 from lab import lio, storage, tgt
+from lab.disk import Direct
 from lab.istripe import INITIATOR
+from lab.shell import read, wait_for
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 
 #: The negotiation keys of a published study of small writes, at the target.
 STUDY = {
@@ -109,6 +116,39 @@ def test_lio_matrix(make_lio, make_volume, verify, size, name):
     verify(device, total_bytes=total, jobs=4,
            largest_bytes=min(shape.get("largest_bytes", 4 * MIB), total // 4))
     assert storage.same(device, target.luns[0].file)
+    assert volume.reconnects() == 0
+
+
+@contextlib.contextmanager
+def silent(link):
+    link.set_silent(True)
+    try:
+        yield
+    finally:
+        link.set_silent(False)
+
+
+def test_buffer_changes_with_a_digest(make_lio, make_volume, link):
+    """A program writes to its buffer of O_DIRECT when TCP has the data, and TCP sends them again.
+
+    So few go with the command on a link that is slow, or may be.
+    """
+    target = make_lio(lio.Lun(32 * MIB), params={"DataDigest": "CRC32C", "ImmediateData": "Yes"})
+    volume = make_volume(target, path={**PATIENT, "data_digest": "CRC32C"})
+    device = volume.enable()
+    sent = volume.path_sysfs() / "connections" / "0" / "bytes_sent"
+    with Direct(device) as disk:
+        for at in range(20):
+            before = int(read(sent))
+            buffer = mmap.mmap(-1, KIB)
+            writer = threading.Thread(target=os.pwrite, args=(disk.fd, buffer, at * MIB))
+            with silent(link):
+                writer.start()
+                wait_for("the data to be TCP's", lambda: int(read(sent)) > before + KIB)
+                buffer[:] = b"\xff" * (KIB)
+            writer.join(60)
+            assert not writer.is_alive()
+            assert disk.read(at * MIB, KIB) == bytes(KIB)
     assert volume.reconnects() == 0
 
 

@@ -214,7 +214,7 @@ static void task_offer(struct istripe_task *task, u32 bytes)
 		   max(task->offered_bytes, task->tx_cursor.position_bytes));
 }
 
-/* Pages are stable while a digest is on: they are read here, and by TCP later (P21). */
+/* With a digest TCP copies: a buffer of O_DIRECT may change later (P21). */
 static void tx_batch_add_payload(struct istripe_tx_batch *batch, struct istripe_tx_batch_pdu *pdu,
 				 const struct bio_vec *segment)
 {
@@ -240,7 +240,7 @@ static void tx_batch_gather(struct istripe_tx_batch *batch, struct istripe_tx_ba
 			batch->error = -EIO;
 			return;
 		}
-		if (!tx_batch_goes(batch, pdu_may_refer(pdu, &segment)))
+		if (!tx_batch_goes(batch, !batch->data_digest && pdu_may_refer(pdu, &segment)))
 			return;
 		tx_batch_add_payload(batch, pdu, &segment);
 	}
