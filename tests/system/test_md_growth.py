@@ -15,7 +15,7 @@ from lab.disk import Direct, noise, same
 from lab.lio import resize
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import READ_16, WRITE_16, Result
+from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
 
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES, MORE = 32 * MIB, 16 * MIB
@@ -401,11 +401,31 @@ def test_a_superblock_without_an_answer(silent, kernel_log):
     with pytest.raises(OSError):
         volume.rescan()
     assert len(asked) == 1
-    assert lines_with(kernel_log, "no answer about the superblock")
+    assert lines_with(kernel_log, "/0/0: leg 0: cannot write its superblock: no answer in time")
     wait_for("another session", lambda: volume.reconnects() >= 1 and state(volume) == "live", 60)
     write(volume.config / "command_timeout_ms", 30000)
     volume.rescan()
     assert volume.size_bytes() == size + 4 * MIB
+
+
+def test_a_flush_without_an_answer(make_scripted, server, kernel_log):
+    """Its session is given up because of the flush, not of the superblock before it."""
+    async def hook(run, _conn, task):
+        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.strike():
+            return False
+        await asyncio.sleep(3600)
+        return True
+
+    volume, target = make_scripted(Scenario("silent", hooks={"on_command": hook}), metadata="md")
+    create(volume)
+    write(volume.config / "command_timeout_ms", 2000)
+    server.arm()
+    target.disk.data.extend(bytes(4 * MIB))
+    with pytest.raises(OSError):
+        volume.rescan()
+    assert lines_with(kernel_log, "/0/0: leg 0: cannot flush its cache: no answer in time")
+    assert not lines_with(kernel_log, "cannot write its superblock")
+    wait_for("another session", lambda: volume.reconnects() >= 1 and state(volume) == "live", 60)
 
 
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",

@@ -138,7 +138,7 @@ static int session_lun_io(struct istripe_nexus *nexus, struct istripe_session *s
 	ret = fn(&io, walk);
 	/* The command, and its page, may still be under way. */
 	if (ret == -ETIMEDOUT)
-		istripe_session_fault(session, ret, "no answer about the superblock");
+		istripe_session_fault(session, ret, "%s", walk->why->text);
 	/* It may be another LUN. */
 	if (ret == -ESTALE && !walk->mismatch)
 		ret = -EINPROGRESS;
