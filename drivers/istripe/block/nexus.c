@@ -362,6 +362,12 @@ static void nexus_outdated_why(const struct istripe_nexus *nexus, struct istripe
 				   "login: settings of the path have changed meanwhile: once more");
 }
 
+static bool nexus_is_to_ask(const struct istripe_nexus *nexus)
+{
+	return test_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events) ||
+	       test_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
+}
+
 /* A port that takes no I/O, or is not the best, is asked from time to time: not all tell. */
 static void nexus_watch_access(struct istripe_nexus *nexus)
 {
@@ -370,7 +376,8 @@ static void nexus_watch_access(struct istripe_nexus *nexus)
 	u64 next = nexus->revalidated_at + msecs_to_jiffies(poll_ms);
 	u64 now = get_jiffies_64();
 
-	if (!poll_ms)
+	/* One that is to ask is queued already, perhaps for later. */
+	if (!poll_ms || nexus_is_to_ask(nexus))
 		return;
 	if (time_before64(now, next))
 		queue_delayed_work(nexus->queue, &nexus->work, next - now);
