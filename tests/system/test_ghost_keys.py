@@ -26,9 +26,10 @@ from lab.ghost import (
 )
 from lab.reservation import KEY, OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, wait_for, write
+from scripted.checks import ABORT_TASK
 from scripted.ghost import Resets, hold
 from scripted.registrations import RegisteredDisk
-from scripted.scenario import HONEST, Scenario
+from scripted.scenario import HONEST, Scenario, silence
 from scripted.scsi import (
     INVALID_FIELD,
     INVALID_OPCODE,
@@ -229,6 +230,43 @@ def test_lun_pauses_when_keys_are_looked_for(servers, make_volume, links):
         assert asked == [PERSISTENT_RESERVE_IN, WRITE_16]
         for path in range(2):
             assert read(volume.path_sysfs(0, path) / "faults") == "0"
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+    volume.disable()
+
+
+def test_a_time_out_when_keys_are_looked_for(server, make_scripted):
+    """The command is aborted while the LUN still pauses over the question."""
+    asked, aborted, go_on = [], [], threading.Event()
+
+    async def pauses(run, _conn, task):
+        if not run.armed or task.opcode not in (PERSISTENT_RESERVE_IN, WRITE_16):
+            return False
+        asked.append(task.opcode)
+        if asked == [PERSISTENT_RESERVE_IN, WRITE_16]:
+            await silence()
+        while not go_on.is_set():
+            await asyncio.sleep(0.1)
+        return False
+
+    async def notes(_run, _conn, pdu):
+        aborted.append(pdu.flags & 0x7F)
+        return False
+
+    volume, target = make_scripted(Scenario("pauses", hooks={"on_command": pauses, "on_tmf": notes}))
+    target.disk = RegisteredDisk()
+    with Direct(volume.enable()) as disk:
+        target.disk.register("another host", OTHER_KEY)
+        volume.rescan()
+        server.arm()
+        wait_for("the question", lambda: asked, 60)
+        # The question has as long as this was when it was asked.
+        write(volume.config / "command_timeout_ms", 3000)
+        writer = Write(disk, AT, noise(4 * KIB, 1))
+        wait_for("the abort", lambda: aborted, 20)
+        go_on.set()
+        writer.finish()
+        assert aborted == [ABORT_TASK]
+        assert read(volume.path_sysfs(0, 0) / "faults") == "0"
         same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
     volume.disable()
 

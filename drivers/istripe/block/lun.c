@@ -14,6 +14,7 @@
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
 #define BUSY_ANSWER_MS		500	/* least time for the answer after that */
+#define SLICE_MS		100	/* of a wait that is not all the worker does */
 #define PAGE_FIRST_BYTES	252	/* SPC-2 targets take the length from the last byte only */
 #define LUN_PLAIN_END		256	/* below, all forms of a number mean the same LUN */
 #define LUN_FLAT		0x4000	/* flat space addressing */
@@ -90,6 +91,24 @@ static bool lun_refuses_access(const struct istripe_task *task)
 	       istripe_alua_sense_state(&task->sense) >= 0;
 }
 
+static int lun_execute(struct istripe_session *session, const struct istripe_lun_command *command,
+		       u32 timeout_ms)
+{
+	u32 slice_ms = command->meanwhile ? min_t(u32, timeout_ms, SLICE_MS) : timeout_ms;
+	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	int ret;
+
+	if (command->meanwhile)
+		command->meanwhile(session);
+	ret = istripe_session_execute(session, command->cdb, command->address, command->bytes,
+				      command->write, slice_ms);
+	while (ret == -ETIMEDOUT && command->meanwhile && time_before(jiffies, end)) {
+		command->meanwhile(session);
+		ret = istripe_session_await(session, slice_ms);
+	}
+	return ret;
+}
+
 int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_command *command)
 {
 	const struct istripe_task *task = &session->internal.task;
@@ -107,8 +126,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_co
 		/* A question may be asked again; a write or flush may take all the time. */
 		if (command->known < ISTRIPE_LUN_KNOWN)
 			timeout_ms = min_not_zero(timeout_ms, session->internal.answer_ms);
-		ret = istripe_session_execute(session, command->cdb, command->address,
-					      command->bytes, command->write, timeout_ms);
+		ret = lun_execute(session, command, timeout_ms);
 		if (ret)
 			return ret;
 		verdict = istripe_sense_verdict(task->status, &task->sense);

@@ -6,6 +6,7 @@
 #include <linux/printk.h>
 
 #include <istripe/reason.h>
+#include "block/eh.h"
 #include "block/ghost.h"
 #include "block/leg.h"
 #include "block/nexus.h"
@@ -121,7 +122,16 @@ static bool key_poll_is_due(struct istripe_nexus *nexus)
 	return due;
 }
 
-/* A LUN that pauses has as long as by default for I/O, or the session ends; EH waits meanwhile. */
+/* By the worker, which is the one that does this, too. */
+static void key_recover(struct istripe_session *session)
+{
+	struct istripe_nexus *nexus = session->owner;
+
+	if (test_and_clear_bit(ISTRIPE_NEXUS_EH, &nexus->events))
+		istripe_eh_recover(nexus);
+}
+
+/* A LUN that pauses has as long as by default for I/O, or the session ends. */
 static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 {
 	u32 ms = clamp_t(u32, READ_ONCE(nexus->leg->volume->command_timeout_ms),
@@ -135,6 +145,7 @@ static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 		.tpgs = READ_ONCE(nexus->access.known),
 		.known = ISTRIPE_LUN_KNOWN,
 		.deadline = jiffies + msecs_to_jiffies(ms),
+		.meanwhile = key_recover,
 	};
 	int ret;
 
