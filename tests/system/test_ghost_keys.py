@@ -234,6 +234,31 @@ def test_lun_pauses_when_keys_are_looked_for(servers, make_volume, links):
     volume.disable()
 
 
+def test_paths_take_turns(servers, make_volume, links):
+    """The node that is asked first does not tell: it is not the only one that is asked."""
+    asked = []
+
+    async def refuses(run, conn, task):
+        if not run.armed or task.opcode != PERSISTENT_RESERVE_IN:
+            return False
+        asked.append(run)
+        if run is not asked[0]:
+            return False
+        await run.target.respond(conn, task, Result.check(4, 0x44, 0))
+        return True
+
+    volume, _, lun = volume_over_both(servers, make_volume, links,
+                                      [Scenario("refuses", hooks={"on_command": refuses})] * 2)
+    volume.enable()
+    lun.register("another host", OTHER_KEY)
+    volume.rescan()
+    for server in servers:
+        server.arm()
+    # Every 30 s somebody asks.
+    wait_for("both to be asked", lambda: len(set(asked)) == 2, 120)
+    volume.disable()
+
+
 def test_a_time_out_when_keys_are_looked_for(server, make_scripted):
     """The command is aborted while the LUN still pauses over the question."""
     asked, aborted, go_on = [], [], threading.Event()

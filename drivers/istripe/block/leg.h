@@ -93,6 +93,7 @@ struct istripe_pr_key {
 	u32 changes;			/* odd: registrations are being changed through the disk */
 	bool listed;			/* the LUN had keys, of any host, when last asked */
 	u32 listings;			/* counts the times that it has listed some */
+	const struct istripe_nexus *asker;	/* the last one, which may have gone */
 	unsigned long asked_at;		/* jiffies: over any nexus */
 	struct mutex lock;		/* one nexus at a time is registered by its worker */
 	/* Of reservation.c: the last to reserve, NULL: not known; and before the call under way. */

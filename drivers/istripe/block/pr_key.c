@@ -107,19 +107,46 @@ u32 istripe_pr_key_poll_ms(const struct istripe_nexus *nexus)
 	return key_of_others(nexus->leg) ? POLL_MS : 0;
 }
 
+/* One whose node does not tell must not be the only one that asks. NULL: none is usable. */
+static struct istripe_nexus *key_turn(const struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus, *first = NULL;
+	bool passed = false;
+	u32 at;
+
+	lockdep_assert_held(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (istripe_nexus_usable(nexus)) {
+			if (passed)
+				return nexus;
+			first = first ?: nexus;
+		}
+		passed |= nexus == leg->pr_key.asker;
+	}
+	return first;
+}
+
+/* Leaves it to another nexus if it is the turn of that one. */
 static bool key_poll_is_due(struct istripe_nexus *nexus)
 {
-	struct istripe_pr_key *pr_key = &nexus->leg->pr_key;
-	bool due;
+	struct istripe_leg *leg = nexus->leg;
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *turn = NULL;
 
-	spin_lock_bh(&nexus->leg->lock);
-	due = key_of_others(nexus->leg) &&
-	      time_after_eq(jiffies, pr_key->asked_at + msecs_to_jiffies(POLL_MS));
-	if (due)
-		pr_key->asked_at = jiffies;
-	nexus->key.listings = pr_key->listings;
-	spin_unlock_bh(&nexus->leg->lock);
-	return due;
+	spin_lock_bh(&leg->lock);
+	if (key_of_others(leg) &&
+	    time_after_eq(jiffies, leg->pr_key.asked_at + msecs_to_jiffies(POLL_MS)))
+		turn = key_turn(leg);
+	if (turn == nexus) {
+		leg->pr_key.asker = nexus;
+		leg->pr_key.asked_at = jiffies;
+	}
+	nexus->key.listings = leg->pr_key.listings;
+	spin_unlock_bh(&leg->lock);
+	if (turn && turn != nexus)
+		istripe_nexus_event(turn, ISTRIPE_NEXUS_KEYS);
+	srcu_read_unlock(&leg->srcu, section);
+	return turn == nexus;
 }
 
 /* By the worker, which is the one that does this, too. */
