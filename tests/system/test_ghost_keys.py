@@ -163,6 +163,39 @@ def test_keys_of_another_host(clustered, servers, links, kernel_log, noticed):
     volume.disable()
 
 
+def test_nodes_with_different_keys(clustered, servers, links, kernel_log):
+    """Those of the first path count, even if the other one is asked last, until they have gone."""
+    volume, target, lun = clustered
+    other = RegisteredDisk()
+    other.data = lun.data
+    servers[1].target.disk = other
+    with Direct(volume.enable()) as disk:
+        lun.register("another host", OTHER_KEY)
+        volume.rescan()
+        assert len(kernel_log.matching(SAID)) == 1
+        servers[0].arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        links[0].set_up(False)
+        try:
+            waits_itself(volume, writer)
+            volume.rescan()
+            writer.join(SETTLE_S)
+            assert writer.is_alive() and counts(volume) == ["1", "0"]
+        finally:
+            links[0].set_up(True)
+        writer.finish()
+        release(servers[0], target)
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+
+        lun.register("another host", 0)
+        volume.rescan()
+        lun.register("another host", OTHER_KEY)
+        volume.rescan()
+        assert len(kernel_log.matching(SAID)) == 2
+    volume.disable()
+
+
 def kept_write(disk, resets, at):
     writer = Write(disk, at, noise(4 * KIB, at))
     wait_for("the write that is kept", lambda: at in resets.kept)

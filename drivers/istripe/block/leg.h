@@ -91,7 +91,7 @@ struct istripe_failed_writes {
 struct istripe_pr_key {
 	u64 key;			/* 0: none */
 	u32 changes;			/* odd: registrations are being changed through the disk */
-	bool listed;			/* the LUN had keys, of any host, when last asked */
+	bool listed;			/* the LUN had keys, of any host, over some nexus */
 	u32 listings;			/* counts the times that it has listed some */
 	const struct istripe_nexus *asker;	/* the last one, which may have gone */
 	unsigned long asked_at;		/* jiffies: over any nexus */

@@ -184,6 +184,8 @@ struct istripe_nexus {
 		bool done;		/* reservation->lock: by the call under way, or tried */
 		u32 changes;		/* worker: of leg->pr_key, when it last looked there */
 		u32 listings;		/* the same, when it began to ask */
+		bool listed;		/* leg->lock: its LUN had keys, the last time it told */
+		bool ask;		/* leg->lock: another nexus has found a change */
 		bool due;		/* worker: its port took no I/O then */
 		bool joined;		/* worker: a login has registered it */
 		bool ended;		/* worker: or the log has told that it stays */

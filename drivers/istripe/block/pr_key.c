@@ -48,13 +48,38 @@ void istripe_pr_key_change_begin(struct istripe_leg *leg)
 }
 
 /* Another nexus, or the disk, may know of a key that is newer than the answer "none". */
-static void key_list(struct istripe_leg *leg, bool listed, u32 listings)
+static bool key_list_counts(struct istripe_leg *leg, bool listed, u32 listings)
 {
 	lockdep_assert_held(&leg->lock);
 	if (listed)
 		leg->pr_key.listings++;
-	if (listed || leg->pr_key.listings == listings)
-		WRITE_ONCE(leg->pr_key.listed, listed);
+	return listed || leg->pr_key.listings == listings;
+}
+
+/*
+ * Nodes of a target may list different keys: each list counts. When one has become empty, all may
+ * have: live nexuses are asked at once, and what those that are lost have told does not count.
+ */
+static bool key_list(struct istripe_nexus *nexus, bool listed)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool changed = nexus->key.listed != listed;
+	struct istripe_nexus *other;
+	bool any = false;
+	u32 at;
+
+	if (!key_list_counts(leg, listed, nexus->key.listings))
+		return false;
+	nexus->key.listed = listed;
+	nexus->key.ask = false;
+	istripe_leg_for_each_nexus(leg, other, at) {
+		if (!listed && !istripe_nexus_usable(other) && (changed || other->key.ask))
+			other->key.listed = false;
+		other->key.ask |= changed && other->key.listed != listed;
+		any |= other->key.listed;
+	}
+	WRITE_ONCE(leg->pr_key.listed, any);
+	return changed;
 }
 
 void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
@@ -66,8 +91,15 @@ void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
 
 void istripe_pr_key_list(struct istripe_leg *leg, bool listed)
 {
+	struct istripe_nexus *nexus;
+	u32 at;
+
 	spin_lock_bh(&leg->lock);
-	key_list(leg, listed, leg->pr_key.former_listings);
+	if (key_list_counts(leg, listed, leg->pr_key.former_listings)) {
+		istripe_leg_for_each_nexus(leg, nexus, at)
+			nexus->key.listed = listed;
+		WRITE_ONCE(leg->pr_key.listed, listed);
+	}
 	spin_unlock_bh(&leg->lock);
 }
 
@@ -81,22 +113,23 @@ void istripe_pr_key_found(struct istripe_nexus *nexus)
 {
 	const struct istripe_lun_keys *keys = &nexus->found.keys;
 	struct istripe_leg *leg = nexus->leg;
-	bool had, has;
+	bool had, has, changed;
 
 	if (!keys->told)
 		return;
 	spin_lock_bh(&leg->lock);
 	had = leg->pr_key.listed;
-	key_list(leg, keys->listed, nexus->key.listings);
+	changed = key_list(nexus, keys->listed);
 	has = leg->pr_key.listed;
 	leg->pr_key.asked_at = jiffies;
 	spin_unlock_bh(&leg->lock);
+	/* They ask, too, and poll while any are listed. */
+	if (changed && has)
+		istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_KEYS);
 	if (had && !has)
 		istripe_leg_resend(leg);
 	if (had || !has)
 		return;
-	/* From now on they poll. */
-	istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_KEYS);
 	pr_info("%s/%u: keys of persistent reservations are registered: lost writes wait for their own path\n",
 		leg->volume->name, leg->index);
 	istripe_ghosts_warn(leg, "keys of persistent reservations are registered");
@@ -134,8 +167,10 @@ static bool key_poll_is_due(struct istripe_nexus *nexus)
 	struct istripe_nexus *turn = NULL;
 
 	spin_lock_bh(&leg->lock);
-	if (key_of_others(leg) &&
-	    time_after_eq(jiffies, leg->pr_key.asked_at + msecs_to_jiffies(POLL_MS)))
+	if (key_of_others(leg) && nexus->key.ask)
+		turn = nexus;
+	else if (key_of_others(leg) &&
+		 time_after_eq(jiffies, leg->pr_key.asked_at + msecs_to_jiffies(POLL_MS)))
 		turn = key_turn(leg);
 	if (turn == nexus) {
 		leg->pr_key.asker = nexus;
