@@ -4,6 +4,7 @@
 import asyncio
 import errno
 import re
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 
@@ -31,6 +32,7 @@ from scripted.scsi import (
     INVALID_OPCODE,
     INVALID_PARAMETER,
     PERSISTENT_RESERVE_IN,
+    WRITE_16,
     Refuse,
 )
 
@@ -632,6 +634,42 @@ def test_unregistered_while_a_path_logs_in(registered, links):
         with lost(volume, links[1], 1):
             assert disk.keys == dict.fromkeys(nexuses, KEY)
         assert ended == [0]
+        assert disk.keys == {}
+
+
+def test_no_writes_over_a_session_that_is_not_admitted(registered, links):
+    """Registrations change while it logs in: it ends again, and only the next one gets writes."""
+
+    async def on_command(_run, conn, task):
+        if conn.session.isid != nexuses[1][1]:
+            return False
+        written[conn.session] = written.get(conn.session, 0) + (task.opcode == WRITE_16)
+        if task.opcode == PERSISTENT_RESERVE_IN and disk.keys and not refused:
+            refused.append(conn.session)
+            await asyncio.to_thread(ours.register, KEY, 0)
+        return False
+
+    def go_on():
+        while not over.wait(0.005):
+            direct.write(0, bytes(4 * KIB))
+
+    written, refused, over = {}, [], threading.Event()
+    writer = threading.Thread(target=go_on, daemon=True)
+    volume, disk, nexuses = registered(scenario=Scenario("asked", hooks={"on_command": on_command}))
+    write(volume.leg / "policy", "round-robin")
+    device = volume.enable()
+    with Reservations(device) as ours, Direct(device) as direct:
+        assert ours.register(0, KEY) == 0
+        try:
+            with lost(volume, links[1], 1):
+                writer.start()
+                before = sum(list(written.values()))
+            wait_for("writes over the second path",
+                     lambda: sum(list(written.values())) > before, LOST_S)
+        finally:
+            over.set()
+            writer.join(LOST_S)
+        assert len(refused) == 1 and written[refused[0]] == 0
         assert disk.keys == {}
 
 
