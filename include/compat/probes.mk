@@ -34,6 +34,7 @@ istripe-probes += \
 	$(call istripe-has-text,SHOULD_MERGE,linux/blk-mq.h,BLK_MQ_F_SHOULD_MERGE) \
 	$(call istripe-has-text,QUEUE_LIMITS_FEATURES,linux/blkdev.h,BLK_FEAT_WRITE_CACHE) \
 	$(call istripe-has-text,ATOMIC_WRITES,linux/blkdev.h,atomic_write_hw_max) \
+	$(call istripe-has-text,PR_READ_KEYS,linux/pr.h,\*pr_read_keys) \
 	$(call istripe-has-text,BDEV_FPUT,linux/blkdev.h,bdev_fput) \
 	$(call istripe-has-text,ADD_DEV_INTERFACE,linux/device/class.h,add_dev.*class_interface) \
 	$(call istripe-has-text,OPEN_GENDISK,linux/blkdev.h,.\*open. ?.struct gendisk) \

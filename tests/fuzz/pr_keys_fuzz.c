@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Input: a key (8 bytes), then what a target might answer to READ KEYS or READ RESERVATION.
- * The keys are counted here, too, from the end of the list on.
+ * The keys are counted here, too, from the end of the list on. Those that are added to a list are
+ * all but that key, which it has already.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,21 +45,39 @@ static void check_keys(const u8 *data, u32 bytes, u64 key)
 	require(keys.count == count(data + HEADER_BYTES, min(bytes, keys.listed), key));
 }
 
+static void check_added(const u8 *data, u32 bytes, u64 key)
+{
+	u32 all = bytes < HEADER_BYTES ? 0 :
+		  min(bytes - HEADER_BYTES, get_unaligned_be32(data + 4)) / KEY_BYTES;
+	u32 ours = all ? count(data + HEADER_BYTES, all * KEY_BYTES, key) : 0;
+	u32 room = 1 + (u8)key % (all - ours + 2);
+	u64 *keys = malloc(room * sizeof(*keys));
+	u32 added, i;
+
+	require(keys);
+	keys[0] = key;
+	added = istripe_pr_keys_add(data, bytes, keys, 1, room);
+	require(added == min(room, 1 + all - ours));
+	for (i = 1; i < added; i++)
+		require(keys[i] != key && count(data + HEADER_BYTES, all * KEY_BYTES, keys[i]));
+	free(keys);
+}
+
 static void check_holder(const u8 *data, u32 bytes)
 {
 	bool listed = bytes >= HEADER_BYTES && get_unaligned_be32(data + 4);
-	u64 key = ~0ULL;
-	u8 type = 0xff;
-	int ret = istripe_pr_holder_decode(data, bytes, &key, &type);
+	struct istripe_pr_holder holder = { .type = 0xff };
+	int ret = istripe_pr_holder_decode(data, bytes, &holder);
 
 	require(ret == (bytes < (listed ? HOLDER_BYTES : HEADER_BYTES) ? -EPROTO : 0));
 	if (ret)
 		return;
-	require(type < 16);
+	require(holder.type < 16);
+	require(holder.generation == get_unaligned_be32(data));
 	if (!listed)
-		require(!key && !type);
+		require(!holder.key && !holder.type);
 	else
-		require(key == get_unaligned_be64(data + HEADER_BYTES));
+		require(holder.key == get_unaligned_be64(data + HEADER_BYTES));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -73,6 +92,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	require(exact);
 	memcpy(exact, data + KEY_BYTES, size - KEY_BYTES);
 	check_keys(exact, size - KEY_BYTES, key);
+	check_added(exact, size - KEY_BYTES, key);
 	check_holder(exact, size - KEY_BYTES);
 	free(exact);
 	return 0;

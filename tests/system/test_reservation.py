@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from lab import lio, network
 from lab.disk import Direct
 from lab.ghost import ISIDS, path_is, set_isids
 from lab.istripe import EnableError
@@ -19,8 +20,11 @@ from lab.reservation import (
     IGNORE_KEY,
     KEY,
     OTHER_KEY,
+    PASSES,
+    READS_BY_IOCTL,
     WRITE_EXCLUSIVE,
     WRITE_EXCLUSIVE_REG_ONLY,
+    PassedLun,
     Reservations,
 )
 from lab.shell import read, run, status, wait_for, write
@@ -761,3 +765,139 @@ def test_more_keys_than_can_be_read(registered, links, kernel_log):
             pass
         assert len(kernel_log.matching("more keys than can be read: not registered")) == 1
         assert nexuses[0] in disk.keys and nexuses[1] not in disk.keys
+
+
+@contextmanager
+def guest(stock, link, device):
+    """The disk of the stock initiator for what LIO on this host makes of the volume's disk."""
+    target = lio.Target([(link.address, network.ISCSI_PORT)], [PassedLun(device)],
+                        iqn=f"{lio.IQN}passed")
+    try:
+        target.create()
+        yield stock.login(link.portal(), target.iqn)
+    finally:
+        stock.logout()
+        target.destroy()
+
+
+def holder(disk):
+    """The key and the type of the reservation of a LUN, or None."""
+    out = run("sg_persist", "--in", "--read-reservation", disk)
+    if "NO reservation held" in out:
+        return None
+    key, kind = re.search(r"Key=(0x[0-9a-f]+)\s+scope: LU_SCOPE,\s+type: (.*)", out).groups()
+    return int(key, 16), kind.strip()
+
+
+PASSED = pytest.mark.skipif(not PASSES, reason="LIO of this kernel does not pass reservations on")
+
+
+@PASSED
+@ALLOWED
+def test_guest_reads_what_is_registered(make_lio, make_volume, links, stock, keep_on_disk):
+    """LIO on this host passes its guest's reservations through, and the guest reads them."""
+    target = make_lio(64 * MIB, all_links=True)
+    device = make_volume(target, paths=links[:2]).enable()
+    with guest(stock, links[0], device) as disk, Reservations(disk) as its:
+        assert keys(disk) == [] and holder(disk) is None
+        assert its.register(0, KEY) == 0
+        assert keys(disk) == [KEY] * 2
+        assert its.reserve(KEY, EXCLUSIVE_REG_ONLY) == 0
+        assert holder(disk) == (KEY, "Exclusive Access, registrants only")
+        assert its.release(KEY, EXCLUSIVE_REG_ONLY) == 0
+        assert holder(disk) is None
+        assert its.clear(KEY) == 0
+        assert keys(disk) == []
+
+
+@PASSED
+@ALLOWED
+def test_guest_reads_of_every_leg(two_legs, links, stock):
+    """A key that one leg alone has is told, too; a reservation that one leg alone has is none."""
+    device, (first, second) = two_legs
+    with guest(stock, links[0], device) as disk, Reservations(disk) as its, \
+            Reservations(second) as theirs:
+        assert its.register(0, KEY) == 0
+        assert keys(disk) == [KEY]
+        assert theirs.register(0, OTHER_KEY) == 0
+        assert keys(disk) == [KEY, OTHER_KEY] and keys(first) == [KEY]
+        assert holder(disk) is None
+        assert theirs.reserve(OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert status("sg_persist", "--in", "--read-reservation", disk)[0] != 0
+        assert theirs.release(OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert holder(disk) is None
+        assert its.clear(KEY) == 0
+
+
+READS = pytest.mark.skipif(not READS_BY_IOCTL, reason="this kernel has no ioctls that read")
+
+
+@READS
+@ALLOWED
+def test_read_from_every_leg(two_legs, kernel_log):
+    """A key that one leg has is told; a reservation that one leg has is none of the disk."""
+    device, (first, second) = two_legs
+    with Reservations(device) as ours, Reservations(second) as theirs:
+        assert ours.read_keys(8)[1:] == (0, [])
+        assert ours.read_reservation()[0::2] == (0, 0)
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert ours.read_keys(8)[1:] == (1, [KEY])
+        assert ours.read_keys(0)[1:] == (1, [])
+        assert ours.read_reservation()[0::2] == (KEY, WRITE_EXCLUSIVE_REG_ONLY)
+        assert theirs.register(0, OTHER_KEY) == 0
+        assert keys(first) == [KEY]
+        assert ours.read_keys(8)[1:] == (2, [KEY, OTHER_KEY])
+        assert ours.read_keys(1)[1:] == (2, [KEY])
+        assert theirs.preempt(OTHER_KEY, KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert ours.read_keys(8)[1:] == (2, [KEY, OTHER_KEY])
+        with pytest.raises(OSError) as failed:
+            ours.read_reservation()
+        assert failed.value.errno == errno.EBUSY
+        assert kernel_log.matching(
+            f"READ RESERVATION: leg 1: key {OTHER_KEY:#x}, type 5, but leg 0: key {KEY:#x}, type 5")
+        assert theirs.clear(OTHER_KEY) == 0
+        assert ours.register(0, KEY, IGNORE_KEY) == 0
+        assert ours.clear(KEY) == 0
+
+
+@READS
+def test_read_over_the_path_that_is_left(registered, links):
+    volume, disk, nexuses = registered()
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        with lost(volume, links[0], 0):
+            assert ours.read_keys(8) == (disk.generation, 2, [KEY] * 2)
+        assert disk.keys == dict.fromkeys(nexuses, KEY)
+
+
+@READS
+@pytest.mark.parametrize("sense", [INVALID_OPCODE, INTERNAL_TARGET_FAILURE])
+def test_reading_is_refused(registered, kernel_log, sense):
+    volume, disk, _ = registered(paths=1)
+
+    def fails(_nexus):
+        raise Refuse(*sense)
+
+    with Reservations(volume.enable()) as ours:
+        disk.when_read = fails
+        with pytest.raises(OSError) as failed:
+            ours.read_keys(8)
+        unknown = sense == INVALID_OPCODE
+        assert failed.value.errno == (errno.EOPNOTSUPP if unknown else errno.EIO)
+        words = "not supported" if unknown else "refused"
+        assert kernel_log.matching(f"PERSISTENT RESERVE IN: {words}")
+
+
+@READS
+def test_more_keys_than_can_be_told(registered, kernel_log):
+    volume, disk, _ = registered(paths=1)
+    with Reservations(volume.enable()) as ours:
+        for number in range(511):
+            disk.register(number, OTHER_KEY)
+        assert ours.read_keys(1024) == (511, 511, [OTHER_KEY] * 511)
+        disk.register(511, KEY)
+        with pytest.raises(OSError) as failed:
+            ours.read_keys(1024)
+        assert failed.value.errno == errno.E2BIG
+        assert kernel_log.matching("PERSISTENT RESERVE IN: the LUN has more keys than can be read")

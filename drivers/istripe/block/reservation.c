@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/blkdev.h>
 #include <linux/mm.h>
-#include <linux/pr.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <scsi/scsi_proto.h>
 
+#include <compat/pr.h>
 #include <istripe/reason.h>
 #include "block/alua.h"
 #include "block/leg.h"
@@ -20,6 +21,13 @@
 #include "scsi/sense.h"
 
 #define TIMEOUT_MS	30000		/* for one command */
+#define KEYS_MAX	(ISTRIPE_INTERNAL_BYTES / sizeof(u64))	/* of one answer */
+
+struct reservation;
+
+/* Of a live nexus, under its ask_lock. */
+typedef int (*reserve_fn)(struct istripe_nexus *nexus, struct istripe_session *session,
+			  const struct reservation *what);
 
 /* One command, and, with @undo, the one that takes it back. */
 struct reservation {
@@ -38,31 +46,18 @@ struct reservation {
 	enum istripe_reserve_action undo_action;
 	u64 undo_key;
 	u64 undo_action_key;
+	struct reading *reading;	/* of a question */
 };
 
-/* Of a live nexus, under its ask_lock. */
-typedef int (*reserve_fn)(struct istripe_nexus *nexus, struct istripe_session *session,
-			  const struct reservation *what);
-
-static u8 reservation_type(enum pr_type type)
-{
-	switch (type) {
-	case PR_WRITE_EXCLUSIVE:
-		return 0x01;
-	case PR_EXCLUSIVE_ACCESS:
-		return 0x03;
-	case PR_WRITE_EXCLUSIVE_REG_ONLY:
-		return 0x05;
-	case PR_EXCLUSIVE_ACCESS_REG_ONLY:
-		return 0x06;
-	case PR_WRITE_EXCLUSIVE_ALL_REGS:
-		return 0x07;
-	case PR_EXCLUSIVE_ACCESS_ALL_REGS:
-		return 0x08;
-	default:
-		return 0;
-	}
-}
+/* Asked of each leg in turn. */
+struct reading {
+	int (*all)(struct istripe_volume *volume, const struct reservation *what);
+	reserve_fn ask;			/* of one nexus of a leg */
+	struct istripe_pr_holder holder;	/* of the first leg; its generation always */
+	u64 *keys;
+	u32 count;
+	u32 room;
+};
 
 /* Each registered nexus is a holder. */
 static bool reservation_is_of_all(u8 type)
@@ -185,15 +180,23 @@ static bool reserve_again(int ret)
 	return ret == -EINPROGRESS || ret == -EAGAIN || ret == -ECANCELED;
 }
 
-static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *what)
+static int nexus_until_valid(struct istripe_nexus *nexus, const struct reservation *what,
+			     reserve_fn ask)
 {
 	u32 tries = 0;
 	int ret;
 
-	while (reserve_again(ret = nexus_over_session(nexus, what, nexus_reserve_once)) &&
+	while (reserve_again(ret = nexus_over_session(nexus, what, ask)) &&
 	       tries++ < ISTRIPE_REVALIDATIONS_MAX)
 		if (ret == -EINPROGRESS)
 			istripe_nexus_revalidate(nexus);
+	return ret;
+}
+
+static int nexus_reserve(struct istripe_nexus *nexus, const struct reservation *what)
+{
+	int ret = nexus_until_valid(nexus, what, nexus_reserve_once);
+
 	/* A nexus that stays live must not be passed over. */
 	if (ret == -EINPROGRESS)
 		ret = what->each_nexus ? -EAGAIN : -ENOTCONN;
@@ -505,6 +508,142 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	return ret;
 }
 
+/* Is the LUN reserved for one nexus, with our key? */
+static int nexus_reads_holder(struct istripe_nexus *nexus, struct istripe_session *session,
+			      const struct reservation *what)
+{
+	const struct istripe_internal *internal = &session->internal;
+	struct istripe_pr_holder holder;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_reserve_in_holder(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = session_reserve_in(session, cdb) ?:
+	      istripe_pr_holder_decode(page_address(internal->page),
+				       internal->task.transferred_bytes, &holder);
+	return ret ?: holder.type && !reservation_is_of_all(holder.type) &&
+		      holder.key == what->key;
+}
+
+/* Over one path that takes I/O; the result of the first one that answers. */
+static int leg_asks(struct istripe_leg *leg, const struct reservation *what, reserve_fn ask)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	int ret = -ENOTCONN;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!istripe_nexus_usable(nexus))
+			continue;
+		ret = nexus_until_valid(nexus, what, ask);
+		if (ret >= 0)
+			break;
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	return ret;
+}
+
+static int leg_reads_holder(struct istripe_leg *leg)
+{
+	const struct reservation what = { .key = READ_ONCE(leg->pr_key.key) };
+
+	return leg_asks(leg, &what, nexus_reads_holder);
+}
+
+/* The answer is in the page of the session. */
+static int session_read(struct istripe_session *session, const u8 *cdb)
+{
+	int ret;
+
+	/* Another LUN may have its address. */
+	if (istripe_session_is_invalid(session))
+		return -EINPROGRESS;
+	ret = session_reserve_in(session, cdb);
+	if (ret == -ESTALE)
+		return -EINPROGRESS;
+	return ret == -EIO ? reserve_refusal(&session->internal.task.sense) : ret;
+}
+
+/* Those of later legs are added when no leg before has them. */
+static int nexus_reads_keys(struct istripe_nexus *nexus, struct istripe_session *session,
+			    const struct reservation *what)
+{
+	const struct istripe_internal *internal = &session->internal;
+	struct reading *reading = what->reading;
+	struct istripe_pr_keys keys;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = session_read(session, cdb) ?:
+	      istripe_pr_keys_decode(page_address(internal->page),
+				     internal->task.transferred_bytes, 0, &keys);
+	if (ret)
+		return ret;
+	if (keys.cut)
+		return -E2BIG;
+	if (!nexus->leg->index)
+		reading->holder.generation = keys.generation;
+	reading->count = istripe_pr_keys_add(page_address(internal->page),
+					     internal->task.transferred_bytes, reading->keys,
+					     reading->count, reading->room);
+	return 0;
+}
+
+/* 1: not reserved as the first leg. */
+static int nexus_reads_reservation(struct istripe_nexus *nexus, struct istripe_session *session,
+				   const struct reservation *what)
+{
+	const struct istripe_internal *internal = &session->internal;
+	struct istripe_pr_holder *first = &what->reading->holder;
+	struct istripe_pr_holder holder;
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret;
+
+	istripe_cdb_reserve_in_holder(cdb, ISTRIPE_INTERNAL_BYTES);
+	ret = session_read(session, cdb) ?:
+	      istripe_pr_holder_decode(page_address(internal->page),
+				       internal->task.transferred_bytes, &holder);
+	if (ret)
+		return ret;
+	if (!nexus->leg->index)
+		*first = holder;
+	if (holder.key == first->key && holder.type == first->type)
+		return 0;
+	pr_warn_ratelimited("%s: READ RESERVATION: leg %u: key 0x%llx, type %u, but leg 0: key 0x%llx, type %u\n",
+			    nexus->leg->volume->name, nexus->leg->index, holder.key, holder.type,
+			    first->key, first->type);
+	return 1;
+}
+
+static int volume_ask(struct istripe_volume *volume, const struct reservation *what)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = leg_asks(volume->legs[i], what, what->reading->ask);
+	if (ret < 0)
+		pr_warn_ratelimited("%s/%u: PERSISTENT RESERVE IN: %s\n", volume->name, i - 1,
+				    ret == -E2BIG ? "the LUN has more keys than can be read" :
+						    istripe_error_words(ret));
+	/* They may differ while a call, of another host, too, is on its way to every leg. */
+	return ret > 0 ? -EBUSY : ret == -EINPROGRESS ? -EAGAIN : ret;
+}
+
+/* No write of the disk may have to wait for memory that waits for this call. */
+static int volume_ask_keys(struct istripe_volume *volume, const struct reservation *what)
+{
+	struct reading *reading = what->reading;
+	unsigned int noio = memalloc_noio_save();
+
+	reading->room = volume->leg_count * KEYS_MAX;
+	reading->keys = kvmalloc_array(reading->room, sizeof(*reading->keys), GFP_KERNEL);
+	memalloc_noio_restore(noio);
+	return reading->keys ? volume_ask(volume, what) : -ENOMEM;
+}
+
 static int bdev_reserve(struct block_device *bdev, const struct reservation *what)
 {
 	struct istripe_reservation *reservation = bdev->bd_disk->private_data;
@@ -512,7 +651,9 @@ static int bdev_reserve(struct block_device *bdev, const struct reservation *wha
 
 	if (mutex_lock_killable(&reservation->lock))
 		return -EINTR;
-	if (reservation->volume && what->sets_keys)
+	if (reservation->volume && what->reading)
+		ret = what->reading->all(reservation->volume, what);
+	else if (reservation->volume && what->sets_keys)
 		ret = volume_reserve_keys(reservation->volume, what);
 	else if (reservation->volume)
 		ret = volume_reserve(reservation->volume, what);
@@ -555,42 +696,6 @@ int istripe_reservation_may_join(const struct istripe_leg *leg, struct istripe_r
 	return istripe_reason_fail(why, -EBUSY,
 				   "keys of persistent reservations are registered, but the key of leg %u is not known: another host has preempted or cleared it, or it is of an earlier start: register it first",
 				   leg->index);
-}
-
-/* Is the LUN reserved for one nexus, with our key? */
-static int nexus_reads_holder(struct istripe_nexus *nexus, struct istripe_session *session,
-			      const struct reservation *what)
-{
-	const struct istripe_internal *internal = &session->internal;
-	u8 cdb[ISTRIPE_CDB_BYTES];
-	u64 key;
-	u8 type;
-	int ret;
-
-	istripe_cdb_reserve_in_holder(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = session_reserve_in(session, cdb) ?:
-	      istripe_pr_holder_decode(page_address(internal->page),
-				       internal->task.transferred_bytes, &key, &type);
-	return ret ?: type && !reservation_is_of_all(type) && key == what->key;
-}
-
-static int leg_reads_holder(struct istripe_leg *leg)
-{
-	const struct reservation what = { .key = READ_ONCE(leg->pr_key.key) };
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	int ret = -ENOTCONN;
-	u32 at;
-
-	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!istripe_nexus_usable(nexus))
-			continue;
-		ret = nexus_over_session(nexus, &what, nexus_reads_holder);
-		if (ret >= 0)
-			break;
-	}
-	srcu_read_unlock(&leg->srcu, section);
-	return ret;
 }
 
 int istripe_reservation_may_leave(const struct istripe_path *path, u32 from, bool asked,
@@ -665,7 +770,7 @@ static int reservation_reserve(struct block_device *bdev, u64 key, enum pr_type 
 {
 	struct reservation what = {
 		.action = ISTRIPE_RESERVE_RESERVE,
-		.type = reservation_type(type),
+		.type = istripe_compat_pr_type_to_scsi(type),
 		.key = key,
 		/* Of an earlier start of the volume, or of the host: the target keeps them. */
 		.sets_keys = true,
@@ -684,7 +789,7 @@ static int reservation_release(struct block_device *bdev, u64 key, enum pr_type 
 {
 	struct reservation what = {
 		.action = ISTRIPE_RESERVE_RELEASE,
-		.type = reservation_type(type),
+		.type = istripe_compat_pr_type_to_scsi(type),
 		.key = key,
 		.each_nexus = true,
 	};
@@ -697,7 +802,7 @@ static int reservation_preempt(struct block_device *bdev, u64 old_key, u64 new_k
 {
 	struct reservation what = {
 		.action = abort ? ISTRIPE_RESERVE_PREEMPT_ABORT : ISTRIPE_RESERVE_PREEMPT,
-		.type = reservation_type(type),
+		.type = istripe_compat_pr_type_to_scsi(type),
 		.key = old_key,
 		.action_key = new_key,
 		.sets_keys = true,
@@ -721,10 +826,43 @@ static int reservation_clear(struct block_device *bdev, u64 key)
 	return bdev_reserve(bdev, &what);
 }
 
+static int __maybe_unused reservation_read_keys(struct block_device *bdev, struct pr_keys *told)
+{
+	struct reading reading = { .ask = nexus_reads_keys, .all = volume_ask_keys };
+	struct reservation what = { .reading = &reading };
+	int ret = bdev_reserve(bdev, &what);
+
+	if (!ret) {
+		memcpy(told->keys, reading.keys,
+		       min(told->num_keys, reading.count) * sizeof(*told->keys));
+		told->num_keys = reading.count;
+		told->generation = reading.holder.generation;
+	}
+	kvfree(reading.keys);
+	return ret;
+}
+
+static int __maybe_unused reservation_read(struct block_device *bdev,
+					   struct pr_held_reservation *told)
+{
+	struct reading reading = { .ask = nexus_reads_reservation, .all = volume_ask };
+	struct reservation what = { .reading = &reading };
+	int ret = bdev_reserve(bdev, &what);
+
+	if (ret)
+		return ret;
+	told->generation = reading.holder.generation;
+	told->key = reading.holder.key;
+	told->type = istripe_compat_pr_type_of_scsi(reading.holder.type);
+	/* Not to be taken for "none". */
+	return reading.holder.type && !told->type ? -EPROTO : 0;
+}
+
 const struct pr_ops istripe_reservation_ops = {
 	.pr_register	= reservation_register,
 	.pr_reserve	= reservation_reserve,
 	.pr_release	= reservation_release,
 	.pr_preempt	= reservation_preempt,
 	.pr_clear	= reservation_clear,
+	ISTRIPE_COMPAT_PR_READS(reservation_read_keys, reservation_read)
 };

@@ -28,17 +28,42 @@ int istripe_pr_keys_decode(const u8 *data, u32 bytes, u64 key, struct istripe_pr
 	return 0;
 }
 
-int istripe_pr_holder_decode(const u8 *data, u32 bytes, u64 *key, u8 *type)
+static bool keys_have(const u64 *keys, u32 count, u64 key)
+{
+	while (count--)
+		if (keys[count] == key)
+			return true;
+	return false;
+}
+
+u32 istripe_pr_keys_add(const u8 *data, u32 bytes, u64 *keys, u32 count, u32 room)
+{
+	u32 had = count;
+	u32 at;
+	u64 key;
+
+	if (bytes < HEADER_BYTES)
+		return count;
+	bytes = min(bytes - HEADER_BYTES, get_unaligned_be32(data + 4));
+	for (at = HEADER_BYTES; bytes >= KEY_BYTES && count < room;
+	     at += KEY_BYTES, bytes -= KEY_BYTES) {
+		key = get_unaligned_be64(data + at);
+		if (!keys_have(keys, had, key))
+			keys[count++] = key;
+	}
+	return count;
+}
+
+int istripe_pr_holder_decode(const u8 *data, u32 bytes, struct istripe_pr_holder *holder)
 {
 	if (bytes < HEADER_BYTES)
 		return -EPROTO;
-	*key = 0;
-	*type = 0;
+	*holder = (struct istripe_pr_holder) { .generation = get_unaligned_be32(data) };
 	if (!get_unaligned_be32(data + 4))
 		return 0;
 	if (bytes < HOLDER_BYTES)
 		return -EPROTO;
-	*key = get_unaligned_be64(data + HEADER_BYTES);
-	*type = data[21] & 0x0f;
+	holder->key = get_unaligned_be64(data + HEADER_BYTES);
+	holder->type = data[21] & 0x0f;
 	return 0;
 }

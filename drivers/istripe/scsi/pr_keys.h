@@ -12,6 +12,12 @@ struct istripe_pr_keys {
 	bool cut;		/* the list is longer than what has come */
 };
 
+struct istripe_pr_holder {
+	u32 generation;		/* as above */
+	u64 key;		/* 0: there is none, or each registered nexus is one */
+	u8 type;		/* of the reservation; 0: there is none */
+};
+
 /**
  * istripe_pr_keys_decode() - look for a key in the answer to READ KEYS
  * @data: the answer
@@ -23,13 +29,23 @@ struct istripe_pr_keys {
 int istripe_pr_keys_decode(const u8 *data, u32 bytes, u64 key, struct istripe_pr_keys *keys);
 
 /**
+ * istripe_pr_keys_add() - add the keys of an answer to READ KEYS to a list
+ * @data: the answer
+ * @bytes: of it that have come
+ * @keys: the list
+ * @count: keys that it has; none of these is added again
+ * @room: keys that it can have
+ * Return: keys that it has then.
+ */
+u32 istripe_pr_keys_add(const u8 *data, u32 bytes, u64 *keys, u32 count, u32 room);
+
+/**
  * istripe_pr_holder_decode() - the answer to READ RESERVATION
  * @data: the answer
  * @bytes: of it that have come
- * @key: set to the key of the holder; 0 if there is none, or each registered nexus is one
- * @type: set to the type of the reservation; 0: there is none
+ * @holder: filled
  * Return: 0; -EPROTO: it is too short.
  */
-int istripe_pr_holder_decode(const u8 *data, u32 bytes, u64 *key, u8 *type);
+int istripe_pr_holder_decode(const u8 *data, u32 bytes, struct istripe_pr_holder *holder);
 
 #endif
