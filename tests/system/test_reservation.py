@@ -321,6 +321,7 @@ def test_preempted_host_stays_out(make_lio, make_volume, links, stock, keep_on_d
             pass
         assert keys(other) == [OTHER_KEY] and not writes(device)
         assert len(kernel_log.matching(GIVEN_UP)) == 1
+        assert kernel_log.matching("reserved for another initiator, and no key of this host is known")
         assert writes(other)
         # Somebody has to say so: this host takes part again.
         assert ours.register(0, KEY) == 0

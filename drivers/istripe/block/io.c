@@ -611,7 +611,11 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 
 static void io_task_refused(struct istripe_leg_task *leg_task, enum istripe_scsi_verdict verdict)
 {
-	io_say_failed(leg_task, istripe_scsi_verdict_name(verdict));
+	bool keyless = verdict == ISTRIPE_SCSI_RESERVATION && !READ_ONCE(leg_task->leg->pr_key.key);
+
+	io_say_failed(leg_task, keyless ?
+		      "reserved for another initiator, and no key of this host is known" :
+		      istripe_scsi_verdict_name(verdict));
 	if (leg_task->task.write && istripe_sense_write_protected(&leg_task->task.sense))
 		istripe_write_protect_refused(leg_task->nexus);
 	io_task_failed(leg_task, io_verdict_status(verdict));
