@@ -808,7 +808,8 @@ def test_not_handed_over_for_a_better_port(alua, reader):
     groups.set(STANDBY, NON_OPTIMIZED)
     each.goes_on(50)
     wait_access(volume, 0, "standby")
-    time.sleep(5)
+    time.sleep(4)
+    volume.rescan()
     assert groups.wanted == []
     assert each.errors == []
 

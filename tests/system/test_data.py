@@ -145,7 +145,7 @@ def test_buffer_changes_with_a_digest(make_lio, make_volume, link):
             with silent(link):
                 writer.start()
                 wait_for("the data to be TCP's", lambda: int(read(sent)) > before + KIB)
-                buffer[:] = b"\xff" * (KIB)
+                buffer[:] = b"\xff" * KIB
             writer.join(60)
             assert not writer.is_alive()
             assert disk.read(at * MIB, KIB) == bytes(KIB)
