@@ -810,8 +810,7 @@ def test_not_handed_over_for_a_better_port(alua, reader):
     wait_access(volume, 0, "standby")
     time.sleep(4)
     volume.rescan()
-    assert groups.wanted == []
-    assert each.errors == []
+    assert groups.wanted == each.errors == []
 
 
 def with_a_slow_port(alua, reader, states, slow):
