@@ -806,6 +806,7 @@ void istripe_leg_nexus_live(struct istripe_nexus *nexus)
 	bool served;
 
 	spin_lock_bh(&leg->lock);
+	nexus->generation = istripe_leg_next_generation(leg);
 	if (nexus->live || !nexus->wanted) {
 		spin_unlock_bh(&leg->lock);
 		return;

@@ -509,8 +509,6 @@ void istripe_proof_live(struct istripe_nexus *nexus)
 	nexus->tpgt_known = session->tpgt_known;
 	/* Even at the same address: another node may have it now. */
 	nexus->portal_group = 0;
-	WRITE_ONCE(leg->generations, leg->generations + 1);
-	nexus->generation = leg->generations;
 	proof_forget_alone(leg);
 	spin_unlock_bh(&leg->lock);
 }
