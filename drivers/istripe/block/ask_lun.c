@@ -5,7 +5,6 @@
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
-#include "block/policy.h"
 #include "scsi/alua.h"
 
 #define REVALIDATE_INTERVAL_MS	500	/* of a target that reports changes all the time */
@@ -13,16 +12,10 @@
 /* Longer than a command of our own takes. */
 #define TOLERATE_MS		60000
 
-/* A LUN that is busy is waited for, not so long while another path could have its commands. */
+/* A LUN that is busy is waited for. */
 static const struct istripe_lun_time revalidate_time = {
 	.timeout_ms = 30000,
 	.all_ms = 30000,
-};
-
-static const struct istripe_lun_time move_time = {
-	.timeout_ms = 5000,
-	.all_ms = 20000,
-	.renews = istripe_policy_alone,
 };
 
 int istripe_nexus_probe(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
@@ -59,6 +52,12 @@ static int nexus_ask(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	bool moves = istripe_session_is_invalid(nexus->owned) &&
 		     READ_ONCE(nexus->leg->chosen_paths) > 1;
+	/* Not so long while another path could have its commands. */
+	const struct istripe_lun_time move_time = {
+		.timeout_ms = 5000,
+		.all_ms = 20000,
+		.renews = nexus->ops->alone,
+	};
 	int ret;
 
 	nexus->owned->internal.answer_ms = ANSWER_TIMEOUT_MS;

@@ -95,6 +95,7 @@ struct istripe_nexus_ops {
 	void (*released)(struct istripe_nexus *nexus, bool released);
 	bool (*waits)(const struct istripe_nexus *nexus);	/* for the end of the old session */
 	bool (*urgent)(const struct istripe_nexus *nexus);	/* I/O or writes wait for it */
+	bool (*alone)(const struct istripe_session *session);	/* no other path gets I/O */
 	void (*fence)(struct istripe_nexus *nexus);	/* end it another way, if @waits */
 	bool (*fence_wanted)(const struct istripe_nexus *nexus);	/* would it try? */
 	int (*reset_lun)(struct istripe_nexus *nexus);	/* after failed aborts */

@@ -13,6 +13,7 @@
 #include "block/nexus.h"
 #include "block/nexus_ops.h"
 #include "block/overlay_write.h"
+#include "block/policy.h"
 #include "block/pr_key.h"
 #include "block/proof.h"
 #include "block/trial.h"
@@ -133,6 +134,7 @@ const struct istripe_nexus_ops istripe_nexus_ops_table = {
 	.released = nexus_op_released,
 	.waits = istripe_leg_nexus_waits,
 	.urgent = istripe_leg_nexus_is_urgent,
+	.alone = istripe_policy_alone,
 	.fence = istripe_fence,
 	.fence_wanted = istripe_fence_wanted,
 	.reset_lun = istripe_lun_reset_recover,
