@@ -120,110 +120,26 @@ int istripe_lun_io_flush(const struct istripe_lun_io *io)
 	       (!io->lun->caching.told || istripe_write_through_is_cacheless(io->nexus)) ? 0 : ret;
 }
 
-#define PATH_MS_MIN	1000
-/* An unkillable walk looks so often whether another command over the nexus is over. */
-#define TURN_MS		20
-
+/* With nexus->ask_lock, over a published session. -EINPROGRESS: revalidate the LUN first. */
 static int session_lun_io(struct istripe_nexus *nexus, struct istripe_session *session,
-			  struct istripe_lun_walk *walk, istripe_lun_io_fn fn)
+			  unsigned long deadline, struct istripe_lun_walk *walk,
+			  istripe_lun_io_fn fn)
 {
-	struct istripe_lun_io io;
-	int ret;
+	const struct istripe_lun_io io = {
+		.nexus = nexus,
+		.session = session,
+		.lun = &nexus->leg->lun,
+		.leg = nexus->leg->index,
+		.deadline = deadline,
+		.why = walk->why,
+	};
+	int ret = istripe_session_is_invalid(session) ? -EINPROGRESS : fn(&io, walk);
 
-	istripe_lun_io_begin(&io, nexus, walk->timeout_ms, walk->why);
-	if (walk->unkillable)
-		io.deadline = walk->path_deadline;
-	io.session = session;
-	io.lun = &nexus->leg->lun;
-	ret = fn(&io, walk);
 	/* The command, and its page, may still be under way. */
 	if (ret == -ETIMEDOUT)
 		istripe_session_fault(session, ret, "%s", walk->why->text);
 	/* It may be another LUN. */
-	if (ret == -ESTALE && !walk->mismatch)
-		ret = -EINPROGRESS;
-	return ret;
-}
-
-static int walk_lock(const struct istripe_lun_walk *walk, struct mutex *lock)
-{
-	if (!walk->unkillable)
-		return fatal_signal_pending(current) ? -EINTR : mutex_lock_killable(lock);
-	while (!mutex_trylock(lock)) {
-		if (time_after_eq(jiffies, walk->path_deadline))
-			return -ETIMEDOUT;
-		msleep(TURN_MS);
-	}
-	return 0;
-}
-
-/*
- * The worker waits for the end of the section before it closes the session. -EINPROGRESS: the LUN
- * must be revalidated first.
- */
-static int nexus_lun_io(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
-			istripe_lun_io_fn fn)
-{
-	int section = srcu_read_lock(&nexus->srcu);
-	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
-	int ret = session ? walk_lock(walk, &nexus->ask_lock) : -ENOTCONN;
-
-	if (!session) {
-		istripe_reason_set(walk->why, "leg %u: its path was lost", nexus->leg->index);
-	} else if (ret) {
-		istripe_reason_set(walk->why, ret == -EINTR ? "interrupted at leg %u" :
-				   "leg %u: other commands over its path have no answer",
-				   nexus->leg->index);
-	} else {
-		ret = istripe_session_is_invalid(session) ? -EINPROGRESS :
-		      session_lun_io(nexus, session, walk, fn);
-		mutex_unlock(&nexus->ask_lock);
-	}
-	srcu_read_unlock(&nexus->srcu, section);
-	return ret;
-}
-
-/* False: it has changed too often, or there is no time. */
-static bool walk_revalidate(const struct istripe_lun_walk *walk, struct istripe_nexus *nexus,
-			    u32 *revalidations)
-{
-	if (!walk->unkillable) {
-		if ((*revalidations)++ == ISTRIPE_REVALIDATIONS_MAX)
-			return false;
-		istripe_nexus_revalidate(nexus);
-		return true;
-	}
-	istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE_NOW);
-	msleep(TURN_MS);
-	return time_before(jiffies, walk->path_deadline);
-}
-
-int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
-			      istripe_lun_io_fn fn)
-{
-	u32 revalidations = 0;
-	int ret;
-
-	while ((ret = nexus_lun_io(nexus, walk, fn)) == -EINPROGRESS) {
-		if (!walk_revalidate(walk, nexus, &revalidations))
-			return istripe_reason_fail(walk->why, -ENOTCONN,
-						   "leg %u: its LUN says again and again that it has changed",
-						   nexus->leg->index);
-	}
-	return ret;
-}
-
-bool istripe_lun_io_is_lost(int error)
-{
-	return error == -ENOTCONN || error == -ETIMEDOUT;
-}
-
-/* May another nexus do what failed? It was lost, or its port takes no I/O; and there is time. */
-static bool lun_io_goes_elsewhere(const struct istripe_lun_walk *walk, int error)
-{
-	if (walk->unkillable && time_after_eq(jiffies, walk->deadline))
-		return false;
-	return istripe_lun_io_is_lost(error) || error == -ENOLINK;
+	return ret == -ESTALE && !walk->mismatch ? -EINPROGRESS : ret;
 }
 
 /* Skipped otherwise, since its reason would replace that of the nexus before. */
@@ -233,42 +149,79 @@ static bool lun_io_may_use(const struct istripe_nexus *nexus)
 	       istripe_alua_usable(READ_ONCE(nexus->access.state));
 }
 
-/* In a section of leg->srcu: an equal share for the path of @nexus and each one behind it. */
-static void walk_share(struct istripe_lun_walk *walk, const struct istripe_nexus *nexus)
+bool istripe_lun_io_is_lost(int error)
 {
-	const struct istripe_path *path = nexus->path;
-	long left = walk->deadline - jiffies;
-	const struct istripe_nexus *other;
-	u32 at = 0, paths = 1;
-
-	istripe_leg_for_each_nexus(nexus->leg, other, at) {
-		if (other->path->index <= path->index || !lun_io_may_use(other))
-			continue;
-		path = other->path;
-		paths++;
-	}
-	walk->path_deadline = jiffies + max(left / (long)paths,
-					    (long)msecs_to_jiffies(PATH_MS_MIN));
+	return error == -ENOTCONN || error == -ETIMEDOUT;
 }
 
-int istripe_lun_io_over_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk,
-			    istripe_lun_io_fn fn)
+/* May another nexus do what failed? It was lost, or its port takes no I/O. */
+static bool lun_io_goes_elsewhere(int error)
+{
+	return istripe_lun_io_is_lost(error) || error == -ENOLINK;
+}
+
+static int lun_io_fail_lost(const struct istripe_leg *leg, struct istripe_reason *why)
+{
+	return istripe_reason_fail(why, -ENOTCONN, "leg %u: its path was lost", leg->index);
+}
+
+static int lun_io_fail_changing(const struct istripe_leg *leg, struct istripe_reason *why)
+{
+	return istripe_reason_fail(why, -ENOTCONN,
+				   "leg %u: its LUN says again and again that it has changed",
+				   leg->index);
+}
+
+/* Walks */
+
+/* The worker waits for the end of the section before it closes the session. */
+static int walk_nexus_once(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
+			   istripe_lun_io_fn fn)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	int ret;
+
+	if (!session) {
+		ret = lun_io_fail_lost(nexus->leg, walk->why);
+	} else if (fatal_signal_pending(current) || mutex_lock_killable(&nexus->ask_lock)) {
+		ret = istripe_reason_fail(walk->why, -EINTR, "interrupted at leg %u",
+					  nexus->leg->index);
+	} else {
+		ret = session_lun_io(nexus, session, jiffies + msecs_to_jiffies(walk->timeout_ms),
+				     walk, fn);
+		mutex_unlock(&nexus->ask_lock);
+	}
+	srcu_read_unlock(&nexus->srcu, section);
+	return ret;
+}
+
+int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
+			      istripe_lun_io_fn fn)
+{
+	u32 revalidations = 0;
+	int ret;
+
+	while ((ret = walk_nexus_once(nexus, walk, fn)) == -EINPROGRESS) {
+		if (revalidations++ == ISTRIPE_REVALIDATIONS_MAX)
+			return lun_io_fail_changing(nexus->leg, walk->why);
+		istripe_nexus_revalidate(nexus);
+	}
+	return ret;
+}
+
+static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istripe_lun_io_fn fn)
 {
 	int section = srcu_read_lock(&leg->srcu);
-	const struct istripe_path *silent = NULL;
+	int ret = lun_io_fail_lost(leg, walk->why);
 	struct istripe_nexus *nexus;
-	int ret = -ENOTCONN;
 	u32 at;
 
-	istripe_reason_set(walk->why, "leg %u: its path was lost", leg->index);
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (nexus->path == silent || !lun_io_may_use(nexus))
+		if (!lun_io_may_use(nexus))
 			continue;
-		walk_share(walk, nexus);
 		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
-		if (walk->unkillable && ret == -ETIMEDOUT)
-			silent = nexus->path;
-		if (!lun_io_goes_elsewhere(walk, ret))
+		if (!lun_io_goes_elsewhere(ret))
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);
@@ -281,6 +234,103 @@ int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn)
 	u32 i;
 
 	for (i = 0; !ret && i < walk->volume->leg_count; i++)
-		ret = istripe_lun_io_over_leg(walk->volume->legs[i], walk, fn);
+		ret = walk_leg(walk->volume->legs[i], walk, fn);
+	return ret;
+}
+
+/* The flush of a leg by a deadline */
+
+#define PATH_MS_MIN	1000
+/* So often it looks whether another command over the nexus is over. */
+#define TURN_MS		20
+
+static int flush_call(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
+{
+	return istripe_lun_io_flush(io);
+}
+
+static bool flush_lock(struct mutex *lock, unsigned long deadline)
+{
+	while (!mutex_trylock(lock)) {
+		if (time_after_eq(jiffies, deadline))
+			return false;
+		msleep(TURN_MS);
+	}
+	return true;
+}
+
+/* As walk_nexus_once(). */
+static int flush_nexus_once(struct istripe_nexus *nexus, unsigned long deadline,
+			    struct istripe_reason *why)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	struct istripe_lun_walk walk = { .why = why };
+	int ret;
+
+	if (!session) {
+		ret = lun_io_fail_lost(nexus->leg, why);
+	} else if (!flush_lock(&nexus->ask_lock, deadline)) {
+		ret = istripe_reason_fail(why, -ETIMEDOUT,
+					  "leg %u: other commands over its path have no answer",
+					  nexus->leg->index);
+	} else {
+		ret = session_lun_io(nexus, session, deadline, &walk, flush_call);
+		mutex_unlock(&nexus->ask_lock);
+	}
+	srcu_read_unlock(&nexus->srcu, section);
+	return ret;
+}
+
+static int flush_nexus(struct istripe_nexus *nexus, unsigned long deadline,
+		       struct istripe_reason *why)
+{
+	int ret;
+
+	while ((ret = flush_nexus_once(nexus, deadline, why)) == -EINPROGRESS) {
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE_NOW);
+		msleep(TURN_MS);
+		if (time_after_eq(jiffies, deadline))
+			return lun_io_fail_changing(nexus->leg, why);
+	}
+	return ret;
+}
+
+/* In a section of leg->srcu: an equal share for the path of @nexus and each one behind it. */
+static unsigned long flush_share(const struct istripe_nexus *nexus, unsigned long deadline)
+{
+	const struct istripe_path *path = nexus->path;
+	long left = deadline - jiffies;
+	const struct istripe_nexus *other;
+	u32 at = 0, paths = 1;
+
+	istripe_leg_for_each_nexus(nexus->leg, other, at) {
+		if (other->path->index <= path->index || !lun_io_may_use(other))
+			continue;
+		path = other->path;
+		paths++;
+	}
+	return jiffies + max(left / (long)paths, (long)msecs_to_jiffies(PATH_MS_MIN));
+}
+
+int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
+			     struct istripe_reason *why)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	int ret = lun_io_fail_lost(leg, why);
+	const struct istripe_path *silent = NULL;
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (nexus->path == silent || !lun_io_may_use(nexus))
+			continue;
+		ret = flush_nexus(nexus, flush_share(nexus, deadline), why);
+		if (ret == -ETIMEDOUT)
+			silent = nexus->path;
+		if (time_after_eq(jiffies, deadline) || !lun_io_goes_elsewhere(ret))
+			break;
+	}
+	srcu_read_unlock(&leg->srcu, section);
 	return ret;
 }

@@ -33,13 +33,11 @@ struct istripe_lun_io {
 void istripe_lun_io_begin(struct istripe_lun_io *io, struct istripe_nexus *nexus, u32 ms,
 			  struct istripe_reason *why);
 
+/* A fatal signal ends it between calls. */
 struct istripe_lun_walk {
 	struct istripe_volume *volume;	/* its legs have been identified */
 	u32 timeout_ms;			/* of one call of an istripe_lun_io_fn */
-	unsigned long deadline;		/* jiffies, if @unkillable: of a leg ... */
-	unsigned long path_deadline;	/* ... and of a path: instead, for all calls and waits */
 	bool mismatch;			/* set by that: the nexus does not lead to the leg */
-	bool unkillable;		/* not even a fatal signal ends it, @deadline does */
 	struct istripe_reason *why;	/* reason on failure */
 };
 
@@ -71,22 +69,24 @@ bool istripe_lun_io_is_lost(int error);
  * command may still be under way (-ETIMEDOUT). When the LUN says that it has changed, the worker of
  * the nexus revalidates it before @fn is called again.
  *
- * Sleeps as long as @walk says; if it is killable until nexus->ask_lock is free, too. Returns the
- * result of @fn; -ENOTCONN the nexus is not live, or its LUN changes all the time; -EINTR killed
- * between calls; -ETIMEDOUT.
+ * Sleeps as long as @walk says, and until nexus->ask_lock is free. Returns the result of @fn;
+ * -ENOTCONN the nexus is not live, or its LUN changes all the time; -EINTR killed between calls.
  */
 int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
 			      istripe_lun_io_fn fn);
 
 /*
- * Calls @fn over a nexus of a leg, and over the next nexus when one is lost. With a deadline the
- * paths share the time, and one without an answer is not asked again. @fn must write the same data
- * each time: a target may carry out the lost write late.
+ * Calls @fn for each leg in turn: over one of its nexuses, and over the next when that is lost. @fn
+ * must write the same data each time: a target may carry out the lost write late. The first error
+ * of a leg ends the walk.
  */
-int istripe_lun_io_over_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk,
-			    istripe_lun_io_fn fn);
-
-/* The same for each leg in turn; the first error ends the walk. */
 int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn);
+
+/*
+ * Flushes one leg: until @deadline (jiffies), and not even a fatal signal ends it. Its paths share
+ * the time, and one without an answer is not asked again.
+ */
+int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
+			     struct istripe_reason *why);
 
 #endif

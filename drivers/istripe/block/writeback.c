@@ -87,24 +87,14 @@ int istripe_writeback_end(struct istripe_volume *volume)
 	return -EIO;
 }
 
-static int writeback_flush_leg(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
-{
-	return istripe_lun_io_flush(io);
-}
-
 /* With a deadline of its own, so that a leg that hangs never takes the time of others. */
 static void writeback_flush(void *data, async_cookie_t cookie)
 {
 	struct istripe_leg *leg = data;
 	struct istripe_reason why = {};
-	struct istripe_lun_walk walk = {
-		.volume = leg->volume,
-		.deadline = jiffies + msecs_to_jiffies(ISTRIPE_WRITEBACK_MS),
-		.unkillable = true,
-		.why = &why,
-	};
+	unsigned long deadline = jiffies + msecs_to_jiffies(ISTRIPE_WRITEBACK_MS);
 
-	if (istripe_lun_io_over_leg(leg, &walk, writeback_flush_leg))
+	if (istripe_lun_io_flush_leg(leg, deadline, &why))
 		pr_warn("%s: %s: its write cache is not flushed\n", leg->volume->name, why.text);
 }
 
