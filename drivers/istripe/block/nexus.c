@@ -839,12 +839,8 @@ static struct workqueue_struct *nexus_create_queue(const struct istripe_nexus *n
 				       nexus->path->index, nexus->index);
 }
 
-struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
+static void nexus_init(struct istripe_nexus *nexus, struct istripe_path *path, u32 index)
 {
-	struct istripe_nexus *nexus = kvzalloc(sizeof(*nexus), GFP_KERNEL);
-
-	if (!nexus)
-		return ERR_PTR(-ENOMEM);
 	nexus->leg = path->leg;
 	nexus->ops = path->leg->nexus_ops;
 	nexus->path = path;
@@ -864,6 +860,15 @@ struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
 	init_completion(&nexus->stopped);
 	init_completion(&nexus->idled);
 	istripe_isid_choose(nexus);
+}
+
+struct istripe_nexus *istripe_nexus_create(struct istripe_path *path, u32 index)
+{
+	struct istripe_nexus *nexus = kvzalloc(sizeof(*nexus), GFP_KERNEL);
+
+	if (!nexus)
+		return ERR_PTR(-ENOMEM);
+	nexus_init(nexus, path, index);
 	nexus->queue = nexus_create_queue(nexus);
 	if (!nexus->queue)
 		goto free_nexus;

@@ -198,40 +198,47 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	return ret;
 }
 
-static int volume_add_disk(struct istripe_volume *volume)
+static int volume_make_disk(struct istripe_volume *volume)
 {
 	struct istripe_disk_limits limits;
 	struct gendisk *disk;
-	int ret;
 
-	ret = volume_alloc_tags(volume);
-	if (ret)
-		return ret;
 	istripe_limits_derive(volume, &limits);
 	disk = istripe_compat_alloc_disk(&volume->tag_set, &limits, volume);
-	if (IS_ERR(disk)) {
-		ret = PTR_ERR(disk);
-		goto free_tags;
-	}
-	volume->disk = disk;
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
 	/*
 	 * Without a major the disk and its partitions get BLOCK_EXT_MAJOR. LVM takes that, but no
 	 * disk whose major it does not know.
 	 */
 	disk->fops = &volume_fops;
 	disk->private_data = istripe_reservation_alloc(volume);
-	ret = -ENOMEM;
-	if (!disk->private_data)
-		goto put_disk;
+	if (!disk->private_data) {
+		put_disk(disk);
+		return -ENOMEM;
+	}
 	scnprintf(disk->disk_name, DISK_NAME_LEN, "istripe%d", volume->id);
 	set_capacity(disk, istripe_stripe_capacity_sectors(&volume->stripe));
+	/* By istripe_volume_scan(). */
+	set_bit(GD_SUPPRESS_PART_SCAN, &disk->state);
+	volume->disk = disk;
+	return 0;
+}
+
+static int volume_add_disk(struct istripe_volume *volume)
+{
+	int ret = volume_alloc_tags(volume);
+
+	if (ret)
+		return ret;
+	ret = volume_make_disk(volume);
+	if (ret)
+		goto free_tags;
 	istripe_write_protect_apply(volume);
 	ret = istripe_parent_create(volume);
 	if (ret)
 		goto put_disk;
-	/* By istripe_volume_scan(). */
-	set_bit(GD_SUPPRESS_PART_SCAN, &disk->state);
-	ret = device_add_disk(volume->device, disk, istripe_parent_disk_groups);
+	ret = device_add_disk(volume->device, volume->disk, istripe_parent_disk_groups);
 	if (ret)
 		goto destroy_parent;
 	return 0;
@@ -240,8 +247,8 @@ destroy_parent:
 	istripe_parent_destroy(volume);
 put_disk:
 	/* A disk that has not been added is not freed through its operations. */
-	kfree(disk->private_data);
-	put_disk(disk);
+	kfree(volume->disk->private_data);
+	put_disk(volume->disk);
 	volume->disk = NULL;
 free_tags:
 	blk_mq_free_tag_set(&volume->tag_set);

@@ -248,11 +248,9 @@ static int login_request(struct istripe_conn *conn, struct istripe_login_buffers
 	return ret;
 }
 
-int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
-		       struct istripe_reason *why)
+static int login_begin(const struct istripe_conn *conn, const struct istripe_session_params *params)
 {
 	struct istripe_login_buffers *buffers = params->buffers;
-	struct istripe_login *login = &buffers->login;
 	struct istripe_keys offer = params->path->offer;
 	struct istripe_login_params login_params = {
 		.initiator_name = params->initiator_name,
@@ -267,9 +265,6 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		.chap_ops = &chap_ops,
 		.chap_ctx = buffers,
 	};
-	unsigned long deadline = jiffies +
-		msecs_to_jiffies(READ_ONCE(params->path->timers.login_timeout_ms));
-	int ret;
 
 	offer.value[ISTRIPE_KEY_MAX_CONNECTIONS] = params->connections;
 	memcpy(login_params.isid, params->isid, sizeof(login_params.isid));
@@ -281,7 +276,18 @@ int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_p
 		login_params.cmd_sn = conn->session->cmd_sn;
 		login_params.session = &conn->session->negotiation.result;
 	}
-	ret = istripe_login_init(login, &login_params, buffers->text);
+	return istripe_login_init(&buffers->login, &login_params, buffers->text);
+}
+
+int istripe_conn_login(struct istripe_conn *conn, const struct istripe_session_params *params,
+		       struct istripe_reason *why)
+{
+	struct istripe_login_buffers *buffers = params->buffers;
+	struct istripe_login *login = &buffers->login;
+	unsigned long deadline = jiffies +
+		msecs_to_jiffies(READ_ONCE(params->path->timers.login_timeout_ms));
+	int ret = login_begin(conn, params);
+
 	if (ret)
 		return istripe_reason_fail(why, ret, "login: %s", login->reason);
 	istripe_conn_set_state(conn, ISTRIPE_CONN_IN_LOGIN);
