@@ -117,12 +117,12 @@ static const struct attribute_group disk_group = {
 	.is_visible = disk_visible,
 };
 
-const struct attribute_group *istripe_parent_disk_groups[] = {
+const struct attribute_group *istripe_disk_names_groups[] = {
 	&disk_group,
 	NULL,
 };
 
-int istripe_parent_create(struct istripe_volume *volume)
+int istripe_disk_names_create(struct istripe_volume *volume)
 {
 	struct device *device;
 
@@ -134,18 +134,18 @@ int istripe_parent_create(struct istripe_volume *volume)
 	return 0;
 }
 
-void istripe_parent_destroy(struct istripe_volume *volume)
+void istripe_disk_names_destroy(struct istripe_volume *volume)
 {
 	device_unregister(volume->device);
 	volume->device = NULL;
 }
 
-int istripe_parent_init(void)
+int istripe_disk_names_init(void)
 {
 	return class_register(&parent_class);
 }
 
-void istripe_parent_exit(void)
+void istripe_disk_names_exit(void)
 {
 	class_unregister(&parent_class);
 }

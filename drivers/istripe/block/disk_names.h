@@ -10,16 +10,16 @@ struct attribute_group;
 struct istripe_volume;
 
 /* For device_add_disk(). */
-extern const struct attribute_group *istripe_parent_disk_groups[];
+extern const struct attribute_group *istripe_disk_names_groups[];
 
 /* Makes @volume->device, once legs and metadata are known. */
-int istripe_parent_create(struct istripe_volume *volume);
+int istripe_disk_names_create(struct istripe_volume *volume);
 
 /* After the disk is deleted; waits for readers. */
-void istripe_parent_destroy(struct istripe_volume *volume);
+void istripe_disk_names_destroy(struct istripe_volume *volume);
 
 /* Module init and exit: the class of these devices. */
-int istripe_parent_init(void);
-void istripe_parent_exit(void);
+int istripe_disk_names_init(void);
+void istripe_disk_names_exit(void);
 
 #endif

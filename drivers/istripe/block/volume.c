@@ -235,16 +235,16 @@ static int volume_add_disk(struct istripe_volume *volume)
 	if (ret)
 		goto free_tags;
 	istripe_write_protect_apply(volume);
-	ret = istripe_parent_create(volume);
+	ret = istripe_disk_names_create(volume);
 	if (ret)
 		goto put_disk;
-	ret = device_add_disk(volume->device, volume->disk, istripe_parent_disk_groups);
+	ret = device_add_disk(volume->device, volume->disk, istripe_disk_names_groups);
 	if (ret)
 		goto destroy_parent;
 	return 0;
 
 destroy_parent:
-	istripe_parent_destroy(volume);
+	istripe_disk_names_destroy(volume);
 put_disk:
 	/* A disk that has not been added is not freed through its operations. */
 	kfree(volume->disk->private_data);
@@ -441,7 +441,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	ret = istripe_writeback_end(volume);
 	istripe_writeback_flush(volume);
 	flush_work(&volume->scan_work);
-	istripe_parent_destroy(volume);
+	istripe_disk_names_destroy(volume);
 	/* Only after the last I/O: the holder of the RTNL may wait for I/O of ours. */
 	istripe_carrier_ignore(volume);
 	volume_stop_legs(volume);
@@ -472,13 +472,13 @@ int istripe_block_init(void)
 
 	if (ret)
 		return ret;
-	ret = istripe_parent_init();
+	ret = istripe_disk_names_init();
 	if (ret)
 		goto exit_workqueues;
 	ret = istripe_host_disks_register();
 	if (!ret)
 		return 0;
-	istripe_parent_exit();
+	istripe_disk_names_exit();
 exit_workqueues:
 	istripe_workqueues_exit();
 	return ret;
@@ -487,7 +487,7 @@ exit_workqueues:
 void istripe_block_exit(void)
 {
 	istripe_host_disks_unregister();
-	istripe_parent_exit();
+	istripe_disk_names_exit();
 	istripe_workqueues_exit();
 	ida_destroy(&istripe_ids);
 }
