@@ -17,7 +17,7 @@ static bool portal_is_moved(const struct istripe_nexus *nexus)
 	return nexus->moved_to.ss_family != AF_UNSPEC;
 }
 
-const struct sockaddr_storage *istripe_portal_next(const struct istripe_nexus *nexus)
+const struct sockaddr_storage *istripe_moved_portal_next(const struct istripe_nexus *nexus)
 {
 	bool configured = nexus->tried >= MOVED_TRIES && nexus->tried % 2 == MOVED_TRIES % 2;
 
@@ -25,7 +25,7 @@ const struct sockaddr_storage *istripe_portal_next(const struct istripe_nexus *n
 		&nexus->moved_to : &nexus->path->params.portal;
 }
 
-bool istripe_portal_in_turn(const struct istripe_nexus *nexus)
+bool istripe_moved_portal_in_turn(const struct istripe_nexus *nexus)
 {
 	return portal_is_moved(nexus) && nexus->tried > MOVED_TRIES;
 }
@@ -42,7 +42,7 @@ static bool portal_same(const struct sockaddr_storage *one, const struct sockadd
 	return !memcmp(one, other, sizeof(*one));
 }
 
-void istripe_portal_live(struct istripe_nexus *nexus)
+void istripe_moved_portal_live(struct istripe_nexus *nexus)
 {
 	const struct sockaddr_storage *portal = &nexus->owned->next_portal;
 
@@ -50,7 +50,7 @@ void istripe_portal_live(struct istripe_nexus *nexus)
 		if (!portal_is_moved(nexus))
 			return;
 		pr_info("%s: logins begin at the configured portal again\n", nexus->label);
-		istripe_portal_forget(nexus);
+		istripe_moved_portal_forget(nexus);
 	} else if (!portal_same(portal, &nexus->moved_to)) {
 		pr_info("%s: the target has moved permanently: logins begin at %pISpc from now on\n",
 			nexus->label, portal);
@@ -58,7 +58,7 @@ void istripe_portal_live(struct istripe_nexus *nexus)
 	}
 }
 
-void istripe_portal_forget(struct istripe_nexus *nexus)
+void istripe_moved_portal_forget(struct istripe_nexus *nexus)
 {
 	static const struct sockaddr_storage nowhere = { .ss_family = AF_UNSPEC };
 

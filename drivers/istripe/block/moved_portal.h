@@ -14,15 +14,15 @@ struct istripe_nexus;
 struct sockaddr_storage;
 
 /* Of the next login. The nexus's worker. */
-const struct sockaddr_storage *istripe_portal_next(const struct istripe_nexus *nexus);
+const struct sockaddr_storage *istripe_moved_portal_next(const struct istripe_nexus *nexus);
 
 /* Have failures come to where the logins begin at two portals in turn? The nexus's worker. */
-bool istripe_portal_in_turn(const struct istripe_nexus *nexus);
+bool istripe_moved_portal_in_turn(const struct istripe_nexus *nexus);
 
 /* The nexus is live over @owned, which knows where the next login is to begin. Its worker. */
-void istripe_portal_live(struct istripe_nexus *nexus);
+void istripe_moved_portal_live(struct istripe_nexus *nexus);
 
 /* The next login begins at the configured portal. The nexus's worker. */
-void istripe_portal_forget(struct istripe_nexus *nexus);
+void istripe_moved_portal_forget(struct istripe_nexus *nexus);
 
 #endif

@@ -256,7 +256,7 @@ static void nexus_way(const struct istripe_nexus *nexus, struct istripe_way *way
 {
 	const struct istripe_path_params *params = &nexus->path->params;
 
-	way->portal = *istripe_portal_next(nexus);
+	way->portal = *istripe_moved_portal_next(nexus);
 	istripe_params_read(&way->source_address, &params->source_address,
 			    sizeof(way->source_address));
 	istripe_params_read(way->nic, params->nic, sizeof(way->nic));
@@ -387,7 +387,7 @@ static void nexus_watch_access(struct istripe_nexus *nexus)
 
 static void nexus_go_live(struct istripe_nexus *nexus)
 {
-	istripe_portal_live(nexus);
+	istripe_moved_portal_live(nexus);
 	WRITE_ONCE(nexus->live_since, jiffies);
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
 	WRITE_ONCE(nexus->tried, 0);
@@ -420,7 +420,7 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 	if (nexus->owned)
 		istripe_nexus_logout(nexus);
 	istripe_nexus_close_session(nexus, -ECONNRESET);
-	istripe_portal_forget(nexus);
+	istripe_moved_portal_forget(nexus);
 	if (nexus->state != ISTRIPE_NEXUS_IDLE)
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
 	complete_all(&nexus->first_result);
@@ -450,7 +450,7 @@ static bool nexus_found_the_end(const struct istripe_nexus *nexus)
 static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 {
 	/* Two portals may fail for two reasons, again and again. */
-	bool same = istripe_last_error_is(nexus, why) || istripe_portal_in_turn(nexus);
+	bool same = istripe_last_error_is(nexus, why) || istripe_moved_portal_in_turn(nexus);
 
 	return !nexus->tried || !same || nexus_found_the_end(nexus);
 }
