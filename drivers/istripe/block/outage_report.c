@@ -11,7 +11,7 @@
 #include "block/path.h"
 #include "block/volume.h"
 
-u32 istripe_outage_ms(struct istripe_leg *leg)
+u32 istripe_outage_report_ms(struct istripe_leg *leg)
 {
 	u32 ms = 0;
 
@@ -22,7 +22,7 @@ u32 istripe_outage_ms(struct istripe_leg *leg)
 	return ms;
 }
 
-s32 istripe_outage_left_ms(struct istripe_leg *leg)
+s32 istripe_outage_report_left_ms(struct istripe_leg *leg)
 {
 	s32 recovery_ms = READ_ONCE(leg->volume->recovery_timeout_ms);
 	unsigned long end;
@@ -64,7 +64,7 @@ static void outage_say(const struct istripe_leg *leg, struct istripe_reason *why
 	}
 }
 
-void istripe_outage_why(struct istripe_leg *leg, struct istripe_reason *why)
+void istripe_outage_report_why(struct istripe_leg *leg, struct istripe_reason *why)
 {
 	if (istripe_unserved_ms(leg, why))
 		return;

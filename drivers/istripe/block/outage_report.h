@@ -11,28 +11,28 @@ struct istripe_leg;
 struct istripe_reason;
 
 /**
- * istripe_outage_ms() - for how long has no path of a leg taken I/O?
+ * istripe_outage_report_ms() - for how long has no path of a leg taken I/O?
  * @leg: that runs
  * Context: any.
  * Return: milliseconds; 0: a path takes I/O.
  */
-u32 istripe_outage_ms(struct istripe_leg *leg);
+u32 istripe_outage_report_ms(struct istripe_leg *leg);
 
 /**
- * istripe_outage_left_ms() - how long will I/O still wait for a path, if none comes?
+ * istripe_outage_report_left_ms() - how long will I/O still wait for a path, if none comes?
  * @leg: that runs
  * Context: any.
  * Return: milliseconds; 0: it fails, or a path takes I/O; -1: it waits for ever.
  */
-s32 istripe_outage_left_ms(struct istripe_leg *leg);
+s32 istripe_outage_report_left_ms(struct istripe_leg *leg);
 
 /**
- * istripe_outage_why() - why does I/O wait although paths are, or may be, live?
+ * istripe_outage_report_why() - why does I/O wait although paths are, or may be, live?
  * @leg: that runs
  * @why: the last command that no path serves, else the path whose failed writes keep all I/O back,
  * else the target port that takes none; empty when I/O is served, or no path is logged in
  * Context: any.
  */
-void istripe_outage_why(struct istripe_leg *leg, struct istripe_reason *why);
+void istripe_outage_report_why(struct istripe_leg *leg, struct istripe_reason *why);
 
 #endif

@@ -369,7 +369,7 @@ static void path_tell(struct istripe_events *events, const struct istripe_path *
 
 /* Legs and the volume */
 
-/* Of istripe_outage_why(), else the error of the first path that is not live. */
+/* Of istripe_outage_report_why(), else the error of the first path that is not live. */
 static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
@@ -377,7 +377,7 @@ static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *le
 	u32 at;
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu));
-	istripe_outage_why(leg, &why);
+	istripe_outage_report_why(leg, &why);
 	if (why.text[0]) {
 		add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
 		return;

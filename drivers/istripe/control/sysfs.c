@@ -66,14 +66,14 @@ static ssize_t leg_last_error_show(const struct istripe_sysfs_file *file, void *
 {
 	struct istripe_reason why;
 
-	istripe_outage_why(object, &why);
+	istripe_outage_report_why(object, &why);
 	return sysfs_emit(page, "%s\n", why.text);
 }
 
 ISTRIPE_SYSFS_FILE(leg, last_error, 0444, .show = leg_last_error_show);
 LEG_FILE(busy_ms, "%u", istripe_allowance_busy_ms(leg));
-LEG_FILE(down_ms, "%u", istripe_outage_ms(leg));
-LEG_FILE(recovery_left_ms, "%d", istripe_outage_left_ms(leg));
+LEG_FILE(down_ms, "%u", istripe_outage_report_ms(leg));
+LEG_FILE(recovery_left_ms, "%d", istripe_outage_report_left_ms(leg));
 LEG_FILE(write_protected, "%s", istripe_protected_name(READ_ONCE(leg->protected)));
 LEG_FILE(lun_reset, "%s", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 
