@@ -12,7 +12,6 @@
 #include <linux/types.h>
 
 struct istripe_nexus;
-struct istripe_session;
 
 /* Before the first attempt. */
 void istripe_backoff_init(struct istripe_nexus *nexus);

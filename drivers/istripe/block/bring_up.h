@@ -3,8 +3,6 @@
 #ifndef ISTRIPE_BLOCK_BRING_UP_H
 #define ISTRIPE_BLOCK_BRING_UP_H
 
-#include <linux/types.h>
-
 struct istripe_leg;
 struct istripe_nexus;
 struct istripe_reason;

@@ -12,7 +12,6 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-struct istripe_leg;
 struct istripe_reason;
 struct istripe_volume;
 

@@ -7,7 +7,6 @@
 #include <linux/jiffies.h>
 #include <linux/kmod.h>
 #include <linux/lockdep.h>
-#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>

@@ -3,8 +3,6 @@
 #ifndef ISTRIPE_BLOCK_IDENTIFY_H
 #define ISTRIPE_BLOCK_IDENTIFY_H
 
-#include <linux/types.h>
-
 struct istripe_lun_before;
 struct istripe_nexus;
 struct istripe_reason;

@@ -7,7 +7,7 @@
 #ifndef ISTRIPE_BLOCK_POLICY_H
 #define ISTRIPE_BLOCK_POLICY_H
 
-#include <istripe/params.h>
+#include <linux/types.h>
 
 struct istripe_path;
 struct istripe_leg;

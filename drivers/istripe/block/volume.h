@@ -8,7 +8,6 @@
 
 #include <linux/blk-mq.h>
 #include <linux/completion.h>
-#include <linux/kobject.h>
 #include <linux/workqueue.h>
 
 #include <istripe/params.h>

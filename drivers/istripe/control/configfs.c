@@ -16,7 +16,6 @@
 #include <linux/sysfs.h>
 #include <compat/disk.h>
 
-#include "block/leg.h"
 #include "block/volume.h"
 #include "control/configfs.h"
 #include "control/configfs_dir.h"

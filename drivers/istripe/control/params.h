@@ -7,7 +7,6 @@
 
 #include <istripe/params.h>
 
-struct istripe_credentials;
 struct istripe_reason;
 
 /*

@@ -13,7 +13,6 @@
 #include "block/volume.h"
 #include "control/table.h"
 #include "transport/socket.h"
-#include "transport/task.h"
 
 /* The functions of the column "apply": they make a change of a live setting take effect. */
 

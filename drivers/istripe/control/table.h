@@ -8,7 +8,6 @@
 
 #include <linux/types.h>
 
-#include <istripe/params.h>
 #include <istripe/settings.h>
 #include "control/setting.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/errno.h>
 #include <linux/minmax.h>
-#include <linux/string.h>
 
 #include "iscsi/transfer.h"
 

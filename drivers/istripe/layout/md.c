@@ -3,7 +3,6 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
-#include <linux/minmax.h>
 #include <linux/raid/md_p.h>
 #include <linux/string.h>
 #include <linux/types.h>

@@ -31,7 +31,6 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "iscsi/pdu.h"
 #include "iscsi/state.h"
 #include "transport/rx.h"
 #include "transport/session.h"

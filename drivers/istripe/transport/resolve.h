@@ -8,7 +8,6 @@
 #define ISTRIPE_TRANSPORT_RESOLVE_H
 
 #include <linux/inet.h>
-#include <linux/types.h>
 
 struct istripe_reason;
 struct istripe_resolve;

@@ -23,7 +23,6 @@
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
 
 #include <istripe/params.h>
 #include "iscsi/state.h"
