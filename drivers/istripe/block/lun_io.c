@@ -296,21 +296,23 @@ static int flush_nexus(struct istripe_nexus *nexus, unsigned long deadline,
 	return ret;
 }
 
-/* In a section of leg->srcu: an equal share for the path of @nexus and each one behind it. */
+/*
+ * In a section of leg->srcu: half of what is left while another path comes behind that of @nexus.
+ * A flush may take long, and is cut off with its session.
+ */
 static unsigned long flush_share(const struct istripe_nexus *nexus, unsigned long deadline)
 {
-	const struct istripe_path *path = nexus->path;
 	long left = deadline - jiffies;
 	const struct istripe_nexus *other;
-	u32 at = 0, paths = 1;
+	u32 at;
 
 	istripe_leg_for_each_nexus(nexus->leg, other, at) {
-		if (other->path->index <= path->index || !lun_io_may_use(other))
-			continue;
-		path = other->path;
-		paths++;
+		if (other->path->index > nexus->path->index && lun_io_may_use(other)) {
+			left /= 2;
+			break;
+		}
 	}
-	return jiffies + max(left / (long)paths, (long)msecs_to_jiffies(PATH_MS_MIN));
+	return jiffies + max(left, (long)msecs_to_jiffies(PATH_MS_MIN));
 }
 
 int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
