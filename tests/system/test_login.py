@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Connecting and logging in: authentication, keys, every refusal in words."""
 
+import contextlib
 import errno
 import time
 import types
@@ -204,6 +205,43 @@ def test_bound_to_the_wrong_nic(make_lio, make_volume, links):
 def test_nic_that_does_not_exist(make_lio, make_volume):
     error = refused(make_volume(make_lio(), path={"nic": "nosuchnic0"}))
     assert "nosuchnic0" in error.reason
+
+
+@contextlib.contextmanager
+def no_address(link):
+    run("ip", "addr", "del", f"{link.source}/24", "dev", link.nic)
+    try:
+        yield
+    finally:
+        run("ip", "addr", "add", f"{link.source}/24", "dev", link.nic)
+
+
+def test_nic_without_an_address(make_lio, make_volume, link):
+    """The kernel would take that of another NIC."""
+    volume = make_volume(make_lio(), path={"nic": link.nic})
+    with no_address(link):
+        error = refused(volume)
+    assert error.number == errno.EADDRNOTAVAIL
+    assert link.nic in error.reason and "the NIC has no address" in error.reason
+    volume.enable()
+
+
+@pytest.mark.parametrize("owner, routed", [("lo", False), ("lo", True), ("other", True)])
+def test_nic_that_borrows_an_address(make_lio, make_volume, links, owner, routed):
+    """Of the loopback without a route, too; of any NIC if a route says so."""
+    link, owner = links[0], links[1].nic if owner == "other" else owner
+    volume = make_volume(make_lio(), path={"nic": link.nic})
+    with no_address(link):
+        run("ip", "addr", "add", f"{link.source}/32", "dev", owner)
+        try:
+            if routed:
+                run("ip", "route", "add", f"{link.address}/32", "dev", link.nic, "src", link.source)
+            with open(volume.enable(), "rb") as disk:
+                disk.read(MIB)
+            assert network.established()[0][0].startswith(f"{link.source}:")
+            volume.disable()
+        finally:
+            run("ip", "addr", "del", f"{link.source}/32", "dev", owner)
 
 
 def test_source_address_that_is_not_ours(make_lio, make_volume):

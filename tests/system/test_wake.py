@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import time
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,8 @@ SOON_S = 10
 #: So many in this time only if the wait stays below 2 s, and all that were before have been woken.
 BUSY_S, BUSY_ATTEMPTS = 30, 9
 FLAPS = 60
+#: From the link to the address: the path has tried meanwhile.
+ADDRESS_S = 0.3
 
 
 def state(volume, path=0):
@@ -42,14 +45,22 @@ def no_link(link):
         link.set_up(True)
 
 
+def take_address(link):
+    run("ip", "addr", "del", f"{link.source}/24", "dev", link.nic)
+
+
+def give_address(link):
+    run("ip", "addr", "replace", f"{link.source}/24", "dev", link.nic)
+
+
 @contextlib.contextmanager
 def no_address(link):
-    run("ip", "addr", "del", f"{link.source}/24", "dev", link.nic)
+    take_address(link)
     try:
         killed(link, network.ISCSI_PORT)
         yield
     finally:
-        run("ip", "addr", "add", f"{link.source}/24", "dev", link.nic)
+        give_address(link)
 
 
 @contextlib.contextmanager
@@ -67,7 +78,7 @@ def no_route(link):
 ANY_NIC = ({"nic": ""},)
 
 
-@pytest.mark.parametrize("without, paths", [(no_link, ({}, *ANY_NIC)), (no_address, ANY_NIC),
+@pytest.mark.parametrize("without, paths", [(no_link, ({}, *ANY_NIC)), (no_address, ({}, *ANY_NIC)),
                                             (no_route, ANY_NIC)],
                          ids=["no_link", "no_address", "no_route"])
 def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
@@ -87,6 +98,83 @@ def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
     for volume in volumes:
         wait_live(volume)
         assert state(volume, 1) == "live"
+
+
+def connected_from(volume, path):
+    """The address, without the port."""
+    text = read(volume.path_sysfs(0, path) / "connections" / "0" / "local_address")
+    return text.rsplit(":", 1)[0]
+
+
+def lose_link_and_address(volume, link, path):
+    link.set_up(False)
+    take_address(link)
+    wait_for("the loss", lambda: state(volume, path) == "backoff", 20)
+
+
+def link_then_address(volume, link, path):
+    """As DHCP does it: the link wakes the path before the NIC has an address."""
+    link.set_up(True)
+    time.sleep(ADDRESS_S)
+    give_address(link)
+    wait_live(volume, path)
+    assert connected_from(volume, path) == link.source
+
+
+def test_the_link_comes_before_the_address(make_lio, make_volume, links):
+    """With the address of the other NIC it would wait for answers that go there."""
+    target = make_lio(16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    volume = make_volume(target, paths=links, path={**PATH, "lun": target.lun_number(0)})
+    volume.enable()
+    try:
+        lose_link_and_address(volume, links[0], 0)
+        link_then_address(volume, links[0], 0)
+    finally:
+        links[0].set_up(True)
+        give_address(links[0])
+    assert state(volume, 1) == "live"
+
+
+@pytest.fixture
+def beside(links):
+    """Another NIC in the network of the first link, at the same switch.
+
+    Each NIC answers for its own addresses only, and asks with them.
+    """
+    other = network.Link(0)
+    other.nic, other.source = "beside", "10.55.0.3"
+    other.source6 = "fd55::3"
+    run("ip", "link", "add", other.nic, "link", links[0].nic, "type", "macvlan", "mode", "bridge")
+    files = {Path(f"/proc/sys/net/ipv4/conf/{nic}/{name}"): value
+             for nic in (links[0].nic, other.nic)
+             for name, value in (("arp_ignore", 1), ("arp_announce", 2), ("rp_filter", 2))}
+    before = {file: read(file) for file in files}
+    for file, value in files.items():
+        write(file, value)
+    give_address(other)
+    other.set_up(True)
+    yield other
+    run("ip", "link", "del", other.nic)
+    for file, value in before.items():
+        if file.exists():
+            write(file, value)
+
+
+def test_the_link_comes_before_the_address_of_the_same_network(make_volume, links, beside,
+                                                               make_server):
+    """The target would look for the address of the first NIC at the second one from then on."""
+    server = make_server()
+    target = server.load(Scenario("serves"))
+    volume = volume_over(make_volume, [links[0], beside], [server.port] * 2, target,
+                         path={**PATH, "ping_interval_ms": 300}, fence="path")
+    volume.enable()
+    wait_live(volume, 1)
+    for _ in range(2):
+        lose_link_and_address(volume, beside, 1)
+        link_then_address(volume, beside, 1)
+    time.sleep(PATH["ping_timeout_ms"] / 1000 + 2)
+    assert connected_from(volume, 0) == links[0].source
+    assert read(volume.path_sysfs(0, 0) / "faults") == "0"
 
 
 def test_at_once_by_another_name(make_lio, make_volume, links):

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/inetdevice.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/busy_poll.h>
+#include <net/ip_fib.h>
+#include <net/l3mdev.h>
 #include <net/tcp.h>
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
@@ -298,6 +301,65 @@ static void conn_set_scope(const struct istripe_conn *conn, struct sockaddr_stor
 		sin6->sin6_scope_id = sk->sk_bound_dev_if;
 }
 
+static bool nic_has_address(const struct net_device *dev, __be32 address)
+{
+	const struct in_device *in_dev = dev ? __in_dev_get_rcu(dev) : NULL;
+	const struct in_ifaddr *own;
+
+	if (in_dev)
+		in_dev_for_each_ifa_rcu(own, in_dev)
+			if (own->ifa_local == address)
+				return true;
+	return false;
+}
+
+static bool nic_has_route(const struct net_device *dev, __be32 to)
+{
+	struct flowi4 flow = {
+		.daddr = to, .flowi4_oif = dev->ifindex, .flowi4_iif = LOOPBACK_IFINDEX,
+	};
+	struct fib_result result;
+
+	return !fib_lookup(dev_net(dev), &flow, &result, 0);
+}
+
+/*
+ * Over a NIC without address and route the kernel would look for the portal with the address of
+ * another NIC, and the target send there what is for that one (P115). Those of the loopback, and of
+ * a VRF, are for all of its NICs.
+ */
+static bool nic_has_source(const struct net_device *dev, const struct sockaddr_storage *portal)
+{
+	__be32 to = ((const struct sockaddr_in *)portal)->sin_addr.s_addr, source;
+	bool has;
+
+	if (portal->ss_family != AF_INET || netif_is_l3_master(dev))
+		return true;
+	rcu_read_lock();
+	source = inet_select_addr(dev, to, RT_SCOPE_LINK);
+	has = nic_has_address(dev, source) ||
+	      nic_has_address(dev_net(dev)->loopback_dev, source) ||
+	      nic_has_address(l3mdev_master_dev_rcu(dev), source) || nic_has_route(dev, to);
+	rcu_read_unlock();
+	return has;
+}
+
+static int conn_bind_nic(struct istripe_conn *conn, const struct sockaddr_storage *portal,
+			 struct net *net)
+{
+	const struct istripe_way *way = &conn->session->way;
+	struct net_device *dev = dev_get_by_name(net, way->nic);
+	int ret;
+
+	if (!dev)
+		return -ENODEV;
+	ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);
+	if (!ret && way->source_address.ss_family == AF_UNSPEC && !nic_has_source(dev, portal))
+		ret = -EADDRNOTAVAIL;
+	dev_put(dev);
+	return ret;
+}
+
 /*
  * With a NIC it takes a port here. connect() would give a socket without a NIC the addresses and
  * ports that one with a NIC has (see __inet_check_established()), and the target would reset one of
@@ -309,16 +371,8 @@ static int conn_bind(struct istripe_conn *conn, struct sockaddr_storage *portal,
 	const struct istripe_way *way = &conn->session->way;
 	struct sockaddr_storage source = way->source_address;
 	bool any = source.ss_family == AF_UNSPEC;
-	struct net_device *dev;
-	int ret = 0;
+	int ret = way->nic[0] ? conn_bind_nic(conn, portal, net) : 0;
 
-	if (way->nic[0]) {
-		dev = dev_get_by_name(net, way->nic);
-		if (!dev)
-			return -ENODEV;
-		ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);
-		dev_put(dev);
-	}
 	if (ret)
 		return ret;
 	if (any)

@@ -120,7 +120,8 @@ void istripe_conn_free(struct istripe_conn *conn);
 /*
  * Opens the TCP connection within @timeout_ms, which also bounds each send and receive until
  * istripe_conn_start(). Sleeps; the caller does not hold session->socket_lock. Returns 0,
- * -ENODEV without the configured NIC, -EINTR, or an error of TCP.
+ * -ENODEV without the configured NIC, -EADDRNOTAVAIL while that has no address, -EINTR, or an error
+ * of TCP.
  */
 int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net, u32 timeout_ms);

@@ -436,6 +436,16 @@ static bool session_is_forbidden(int error)
 	return error == -EACCES || error == -EPERM || error == -EINVAL;
 }
 
+static const char *session_connect_words(const struct istripe_way *way, bool ipv6, int error)
+{
+	if (session_is_forbidden(error))
+		return "a route or a firewall forbids it";
+	if (error == -EADDRNOTAVAIL && way->nic[0] && !ipv6 &&
+	    way->source_address.ss_family == AF_UNSPEC)
+		return "the NIC has no address, or no port is free";
+	return istripe_error_words(error);
+}
+
 static void session_connect_why(const struct istripe_way *way,
 				const struct sockaddr_storage *portal, int error,
 				struct istripe_reason *why)
@@ -446,8 +456,7 @@ static void session_connect_why(const struct istripe_way *way,
 	if (way->source_address.ss_family != AF_UNSPEC)
 		istripe_reason_add(why, " from %pISc", &way->source_address);
 	istripe_reason_add(why, ": %s (%pe)",
-			   session_is_forbidden(error) ? "a route or a firewall forbids it" :
-							 istripe_error_words(error),
+			   session_connect_words(way, portal->ss_family == AF_INET6, error),
 			   ERR_PTR(error));
 }
 
