@@ -136,6 +136,26 @@ def test_good_network(make_network, plant):
     assert not warnings(network)
 
 
+def neighbours(namespace, nic):
+    return namespace.shell(f"ip neigh show dev {nic}").stdout
+
+
+@pytest.mark.parametrize("owner", ["eth1", "lo"])
+def test_no_address_of_another_nic_is_used(make_network, owner):
+    """The array would look for it there from then on. That of the loopback is for all of them."""
+    network = make_network()
+    network.gone(0, 1)
+    network.here.shell("ip addr flush dev eth2")
+    if owner == "lo":
+        network.here.shell("ip addr add 10.9.9.1/32 dev lo")
+        network.array.shell("ip route add 10.9.9.1/32 dev peer2")
+    network.array.shell("ip neigh flush dev peer2")
+    checks = checks_of(warnings(network))
+    assert ("route" in checks) == (owner == "eth1")
+    assert ("10.9.9.1" in neighbours(network.array, "peer2")) == (owner == "lo")
+    assert "192.0.2.1 " not in neighbours(network.array, "peer2")
+
+
 # Faults
 
 def here(script):
@@ -321,7 +341,7 @@ FAULTS = [
           fill={"GATEWAY": "192.0.3.10"}),
     Fault("nic-without-address", "route", both(gone(0, 1), here("ip addr flush dev eth2")),
           "leg 0 path 1: no route: .*, wanted: a route to 192.0.3.10 by eth2",
-          "ip addr add ADDRESS/PREFIX dev eth2",
+          "ip addr add ADDRESS/PREFIX dev eth2", "that of another NIC is not used",
           fill={"ADDRESS": "192.0.3.1", "PREFIX": "24"}),
     Fault("source-of-no-nic", "route", both(gone(0, 0), setting("source_address", "192.0.2.7")),
           "leg 0 path 0: no NIC has the source address 192.0.2.7, "

@@ -30,6 +30,7 @@ struct doctor_path {
 	struct host_route route;
 	int route_error;		/* 0: route is set */
 	char back[IF_NAMESIZE];		/* NIC of the route to the portal by itself, or empty */
+	bool borrows;			/* the source address would be that of another NIC */
 	long long reaches_bytes;	/* the largest packet that was answered, 0: not known */
 	bool tried;			/* to connect, since it is not logged in */
 	int connect_error;		/* 0: it was answered */
@@ -227,6 +228,14 @@ bool doctor_nic_number(const char *nic, const char *file, long long *value);
  */
 char *doctor_anew_step(const struct doctor *doctor, const struct doctor_path *path,
 		       const char *list);
+
+/**
+ * doctor_nic_is_loopback() - whether an interface is the loopback
+ * @nic: its name
+ *
+ * Return: whether it is.
+ */
+bool doctor_nic_is_loopback(const char *nic);
 
 /**
  * doctor_nic_is_link() - whether an interface leads anywhere

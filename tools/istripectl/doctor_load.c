@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* doctor: volumes, and the network as their paths see it. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +292,32 @@ static long long path_probe(const struct doctor_path *path)
 	return answers(path, HOST_PING_BYTES_MIN) ? HOST_PING_BYTES_MIN : 0;
 }
 
+/*
+ * With a ping or a connection of it the target would send there what is for that NIC. Addresses of
+ * the loopback, and of a VRF, are for all of its NICs.
+ */
+static bool path_borrows(const struct doctor *doctor, const struct doctor_path *path)
+{
+	unsigned char source[4];
+	int i;
+
+	if (path->route_error || !path->route.assumed || doctor->address_count < 0 ||
+	    *doctor_setting(path, "source_address"))
+		return false;
+	if (inet_pton(AF_INET, path->route.source, source) != 1)
+		memset(source, 0, sizeof(source));
+	for (i = 0; i < doctor->address_count; i++) {
+		const struct host_address *one = &doctor->addresses[i];
+
+		if (one->family == AF_INET &&
+		    (!strcmp(one->nic, path->nic) ||
+		     (!memcmp(one->bytes, source, sizeof(source)) &&
+		      (doctor_nic_is_loopback(one->nic) || nic_is_port(path->nic, one->nic)))))
+			return false;
+	}
+	return true;
+}
+
 /* An earlier path of the volume that leads to the same place, or NULL. */
 static const struct doctor_path *path_same(const struct doctor_volume *volume,
 					   const struct doctor_path *path)
@@ -305,7 +332,7 @@ static const struct doctor_path *path_same(const struct doctor_volume *volume,
 	return NULL;
 }
 
-static void volume_probe(struct doctor_volume *volume)
+static void volume_probe(const struct doctor *doctor, struct doctor_volume *volume)
 {
 	size_t i;
 
@@ -313,7 +340,8 @@ static void volume_probe(struct doctor_volume *volume)
 		struct doctor_path *path = &volume->paths[i];
 		const struct doctor_path *same = path_same(volume, path);
 
-		if (!path->route_error)
+		path->borrows = path_borrows(doctor, path);
+		if (!path->route_error && !path->borrows)
 			path->reaches_bytes = same ? same->reaches_bytes : path_probe(path);
 	}
 }
@@ -399,7 +427,7 @@ static int volume_add(struct doctor *doctor, const char *name, bool checked, boo
 	}
 	doctor->volume_count++;
 	if (checked)
-		volume_probe(volume);
+		volume_probe(doctor, volume);
 	return 0;
 }
 
@@ -413,13 +441,13 @@ int doctor_load(struct doctor *doctor, const struct file_names *names, bool name
 	for (i = 0; !ret && named && i < names->count; i++)
 		ret = tree_has_volume(names->items[i], fault);
 	doctor->volumes = alloc_array(NULL, all.count, sizeof(*doctor->volumes));
+	doctor->address_count = host_addresses(&doctor->addresses);
 	for (i = 0; !ret && i < all.count; i++)
 		ret = volume_add(doctor, all.items[i], file_names_have(names, all.items[i]),
 				 named, fault);
 	if (!ret) {
 		portals_try(doctor);
 		nics_load(doctor);
-		doctor->address_count = host_addresses(&doctor->addresses);
 	}
 	file_names_free(&all);
 	return ret;

@@ -82,13 +82,18 @@ static char *address_add_step(const struct doctor *doctor, const struct doctor_p
 
 /* Routes */
 
-bool doctor_nic_is_link(const char *nic)
+bool doctor_nic_is_loopback(const char *nic)
 {
 	char *text = fact_text(place_path("/sys/class/net/%s/flags", nic));
-	bool loopback = text && strtoul(text, NULL, 16) & IFF_LOOPBACK;
+	bool is = text && strtoul(text, NULL, 16) & IFF_LOOPBACK;
 
 	free(text);
-	return !loopback && !ethtool_is_dummy(nic);
+	return is;
+}
+
+bool doctor_nic_is_link(const char *nic)
+{
+	return !doctor_nic_is_loopback(nic) && !ethtool_is_dummy(nic);
 }
 
 /* The path anew, over one interface: over that of its source address unless it names another. */
@@ -249,6 +254,9 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 		route_warn(doctor, path, strerror(-error), "the path cannot connect");
 	else if (error)
 		doctor_unread(doctor, "the route", error);
+	else if (path->borrows && !is_answered(path))
+		route_warn(doctor, path, "the NIC has none that leads there",
+			   "the NIC has no address, and that of another NIC is not used");
 	else if (path->route.assumed && !is_answered(path))
 		route_warn(doctor, path, "the NIC has none that leads there",
 			   "the kernel looks for the portal on the link itself, and finds nobody");
