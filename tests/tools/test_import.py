@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Records of open-iscsi: what istripectl makes of them, and what it says of each of its settings.
 
-node_record.txt is what iscsiadm 2.1.8 prints for a new record; fake_iscsiadm prints such records.
+node_record.txt is what iscsiadm prints for a new record; fake_iscsiadm prints such records.
 Tests with real_iscsiadm are skipped where it is not installed.
 """
 
@@ -172,6 +172,9 @@ def test_initiator_name(tool, stock):
     ("node.conn[0].tcp.window_size", "1048576",
      {"receive_buffer_bytes": "1M", "send_buffer_bytes": "1M"}),
     ("node.conn[0].tcp.type_of_service", "184", {"dscp": "46"}),
+    ("node.conn[0].tcp.congestion_control", "", {}),
+    ("node.conn[0].tcp.congestion_control", "bbr", {"congestion_control": "bbr"}),
+    ("node.session.sess_reopen_log_freq", "4", {}),
     ("node.session.auth.chap_algs", "MD5,SHA256", {}),
     ("node.session.cmds_max", "1024", {}),
 ])
