@@ -474,6 +474,10 @@ FAULTS = [
      "iscsiadm -m node -T iqn.2026-01.a:t0 -p 192.0.2.10 -o update -n node.startup -v manual"),
     ("open-iscsi-record", record("var/lib/iscsi/nodes", "onboot"), "node.startup = onboot",
      "node.startup = manual", "iscsiadm"),
+    ("open-iscsi-record",
+     record("var/lib/iscsi/nodes", "manual\nnode.conn[0].startup = automatic"),
+     "node.conn[0].startup = automatic", "node.conn[0].startup = manual",
+     "-p 192.0.2.10 -o update -n node.conn[0].startup -v manual"),
     # The next boot
     ("conf", without("etc/istripe/db.conf"), "no /etc/istripe/db.conf", "a configuration file",
      "istripectl save db"),

@@ -563,6 +563,22 @@ def test_automatic_logins(tool, stock):
     assert asked(tool)[-1] == command and (tool.root / "etc/istripe/db.conf").exists()
 
 
+def test_automatic_logins_of_the_connection(tool, stock):
+    """open-iscsi logs in by a record when either of the two settings says so."""
+    stock(record(**{"node.conn[0].startup": "automatic"}), record(T2, **{
+        "node.startup": "onboot", "node.conn[0].startup": "onboot"}))
+    command = "-p 192.0.2.10:3260 -I default -o update -n node.{}startup -v manual"
+    _, err = tool.run("import", "db", "--save", code=1)
+    assert "records (node.conn[0].startup = automatic or onboot)" in err
+    commands = [f"-m node -T {T1} " + command.format("conn[0]."),
+                f"-m node -T {T2} " + command.format(""),
+                f"-m node -T {T2} " + command.format("conn[0].")]
+    assert re.findall(r"  iscsiadm (-m node -T .*)", err) == commands
+    tool.run("import", "db", "--save", "--take-over")
+    assert asked(tool)[-3:] == commands
+    assert not re.search(r"startup = (?!manual)", (tool.root / "records").read_text())
+
+
 @pytest.mark.parametrize("words", [["--save"], ["--save", "--take-over"]])
 def test_automatic_logins_of_other_ways(tool, stock, words):
     """A record that is no path of the volume shows its LUN to this host all the same."""

@@ -263,46 +263,28 @@ void doctor_open_iscsi_session(struct doctor *doctor, const struct doctor_volume
 	free(dir);
 }
 
-/* The node.startup of a record, for free(), when it makes open-iscsi log in at boot, or NULL. */
-static char *record_startup(char *path)
+/* The file of a record, without its secrets. */
+static void record_read(char *path, struct settings *record)
 {
-	char *text = fact_text(path), *rest = text, *line, *startup = NULL;
+	char *text = fact_text(path), *rest = text, *line;
 
 	while (rest && (line = strsep(&rest, "\n"))) {
 		char *name = fact_word(line, 0), *value = fact_word(line, 2);
 
-		if (name && value && !strcmp(name, "node.startup")) {
-			free(startup);
-			startup = record_is_automatic(value) ? alloc_text(value) : NULL;
-		}
+		if (name && value && !strstr(name, ".password"))
+			settings_put(record, name, value);
 		free(name);
 		free(value);
 	}
 	free(text);
-	return startup;
 }
 
-/* A portal is a file, or a folder with a file for each of open-iscsi's interfaces. */
-static char *portal_startup(const char *portal)
-{
-	struct file_names names = { 0 };
-	char *startup = NULL;
-	size_t i;
-
-	if (file_list(portal, &names))
-		return record_startup(alloc_text(portal));
-	for (i = 0; i < names.count && !startup; i++)
-		startup = record_startup(alloc_printf("%s/%s", portal, names.items[i]));
-	file_names_free(&names);
-	return startup;
-}
-
-static char *record_change(const char *target, const char *portal)
+static char *record_change(const char *target, const char *portal, const char *startup)
 {
 	char *address = alloc_printf("%.*s", (int)strcspn(portal, ","), portal);
 	char *target_word = text_quoted(target), *address_word = text_quoted(address);
 	char *change = alloc_printf("iscsiadm -m node -T %s -p %s -o update -n %s -v manual",
-				    target_word, address_word, "node.startup");
+				    target_word, address_word, startup);
 
 	free(address_word);
 	free(target_word);
@@ -310,6 +292,49 @@ static char *record_change(const char *target, const char *portal)
 	return change;
 }
 
+static bool record_check(struct doctor *doctor, const char *target, const char *portal, char *path)
+{
+	struct settings record = { 0 };
+	bool found = false;
+	size_t i;
+
+	record_read(path, &record);
+	for (i = 0; i < RECORD_STARTUPS; i++) {
+		const char *startup = record_startups[i];
+
+		if (!record_is_automatic(&record, startup))
+			continue;
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(portal),
+			.measured = alloc_printf("%s = %s", startup,
+						 settings_value(&record, startup)),
+			.wanted = alloc_printf("%s = manual", startup),
+			.next = record_change(target, portal, startup),
+		},
+		"at boot open-iscsi logs in to %s, and the volume does not come up", target);
+		found = true;
+	}
+	settings_free(&record);
+	return found;
+}
+
+/* A portal is a file, or a folder with a file for each of open-iscsi's interfaces. */
+static void portal_check(struct doctor *doctor, const char *target, const char *portal,
+			 const char *path)
+{
+	struct file_names names = { 0 };
+	bool found = false;
+	size_t i;
+
+	if (file_list(path, &names))
+		found = record_check(doctor, target, portal, alloc_text(path));
+	for (i = 0; i < names.count && !found; i++)
+		found = record_check(doctor, target, portal,
+				     alloc_printf("%s/%s", path, names.items[i]));
+	if (!found)
+		doctor_pass(doctor);
+	file_names_free(&names);
+}
 static void records_check(struct doctor *doctor, const char *nodes, const char *target)
 {
 	char *dir = place_path("%s/%s", nodes, target);
@@ -318,22 +343,10 @@ static void records_check(struct doctor *doctor, const char *nodes, const char *
 
 	file_list(dir, &names);
 	for (i = 0; i < names.count; i++) {
-		char *portal = alloc_printf("%s/%s", dir, names.items[i]);
-		char *startup = portal_startup(portal);
+		char *path = alloc_printf("%s/%s", dir, names.items[i]);
 
-		if (startup)
-			doctor_warn(doctor, &(struct doctor_warning){
-				.subject = alloc_text(names.items[i]),
-				.measured = alloc_printf("node.startup = %s", startup),
-				.wanted = alloc_text("node.startup = manual"),
-				.next = record_change(target, names.items[i]),
-			},
-			"at boot open-iscsi logs in to %s, and the volume does not come up",
-			target);
-		else
-			doctor_pass(doctor);
-		free(startup);
-		free(portal);
+		portal_check(doctor, target, names.items[i], path);
+		free(path);
 	}
 	file_names_free(&names);
 	free(dir);

@@ -39,6 +39,7 @@ struct import {
 	struct records records;
 	const struct settings **used;	/* the records of the paths */
 	size_t used_count;
+	unsigned int shown;	/* commands of a message */
 	struct fault *fault;
 };
 
@@ -403,45 +404,62 @@ static bool is_target_used(const struct import *import, const char *target)
 	return false;
 }
 
-/* Any record of a target of the volume, whichever way it goes, shows its LUNs to this host. */
-static bool logs_in(const struct import *import, const struct settings *record)
+/* @startup: one of record_startups */
+typedef int (*startup_call)(struct import *import, struct settings *record, const char *startup);
+
+/*
+ * Calls for each setting by which open-iscsi logs in at boot. Any record of a target of the volume,
+ * whichever way it goes, shows its LUNs to this host.
+ */
+static int logins_each(struct import *import, startup_call call)
 {
-	return is_target_used(import, settings_value(record, "node.name")) &&
-	       record_is_automatic(settings_value(record, "node.startup"));
+	int ret = 0;
+	size_t i, j;
+
+	for (i = 0; !ret && i < import->records.count; i++) {
+		struct settings *record = &import->records.items[i];
+
+		for (j = 0; !ret && j < RECORD_STARTUPS; j++)
+			if (record_is_automatic(record, record_startups[j]) &&
+			    is_target_used(import, settings_value(record, "node.name")))
+				ret = call(import, record, record_startups[j]);
+	}
+	return ret;
 }
 
 /* The command that keeps open-iscsi from logging in by a record. */
-static void manual_add(const struct settings *record, struct fault *fault)
+static int manual_add(struct import *import, struct settings *record, const char *startup)
 {
 	char *words = record_words(record);
 
-	fault_add(fault, "  iscsiadm -m node %s -o update -n node.startup -v manual", words);
+	if (import->shown++ < SHOWN)
+		fault_add(import->fault, "  iscsiadm -m node %s -o update -n %s -v manual", words,
+			  startup);
 	free(words);
+	return 0;
 }
 
-static void manuals_add(const struct import *import, size_t first)
+static void manuals_add(struct import *import)
 {
-	size_t i, count = 0;
+	import->shown = 0;
+	logins_each(import, manual_add);
+	if (import->shown > SHOWN)
+		fault_add(import->fault, "  and %u more", import->shown - SHOWN);
+}
 
-	for (i = first; i < import->records.count; i++)
-		if (logs_in(import, &import->records.items[i]) && count++ < SHOWN)
-			manual_add(&import->records.items[i], import->fault);
-	if (count > SHOWN)
-		fault_add(import->fault, "  and %zu more", count - SHOWN);
+static int first_one(struct import *import, struct settings *record, const char *startup)
+{
+	(void)record;
+	return fault_set(import->fault, -EBUSY,
+			 "open-iscsi logs in at boot by these records (%s = automatic or onboot), and two users of a LUN destroy its data:",
+			 startup);
 }
 
 static int automatic_check(struct import *import)
 {
-	size_t i;
-
-	for (i = 0; i < import->records.count; i++)
-		if (logs_in(import, &import->records.items[i]))
-			break;
-	if (i == import->records.count)
+	if (!logins_each(import, first_one))
 		return 0;
-	fault_set(import->fault, -EBUSY,
-		  "open-iscsi logs in at boot by these records (node.startup = automatic or onboot), and two users of a LUN destroy its data:");
-	manuals_add(import, i);
+	manuals_add(import);
 	fault_add(import->fault,
 		  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
 	return -EBUSY;
@@ -489,18 +507,15 @@ static int sessions_check(const struct import *import)
 	return ret;
 }
 
-/*
- * @first: number of the first record that is left automatic. The unit stays off as long: two users
- * are worse than none.
- */
-static void automatic_left(const struct import *import, size_t first)
+/* The unit stays off as long as a record is left automatic: two users are worse than none. */
+static void automatic_left(struct import *import)
 {
 	const char *name = import->volume.name;
 
 	fault_add(import->fault,
 		  "%s is saved, but open-iscsi still logs in at boot by these records, and two users of a LUN destroy its data:",
 		  name);
-	manuals_add(import, first);
+	manuals_add(import);
 	fault_add(import->fault,
 		  "next: these commands, before the host boots; istripectl import %s prints what is left",
 		  name);
@@ -510,25 +525,23 @@ static void automatic_left(const struct import *import, size_t first)
 			  name);
 }
 
+static int manual_set(struct import *import, struct settings *record, const char *startup)
+{
+	char *words = record_words(record);
+	int ret = record_set_manual(record, startup, import->fault);
+
+	if (!ret)
+		printf("%s: %s is manual now: %s\n", import->volume.name, startup, words);
+	free(words);
+	return ret;
+}
+
 static int take_over(struct import *import)
 {
-	int ret = 0;
-	size_t i;
+	int ret = logins_each(import, manual_set);
 
-	for (i = 0; !ret && i < import->records.count; i++) {
-		const struct settings *record = &import->records.items[i];
-		char *words;
-
-		if (!logs_in(import, record))
-			continue;
-		ret = record_set_manual(record, import->fault);
-		words = record_words(record);
-		if (ret)
-			automatic_left(import, i);
-		else
-			printf("%s: node.startup is manual now: %s\n", import->volume.name, words);
-		free(words);
-	}
+	if (ret)
+		automatic_left(import);
 	return ret;
 }
 

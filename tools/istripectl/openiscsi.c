@@ -98,7 +98,7 @@ static const struct row rows[] = {
 	     "the same"),
 	NOT("node.tpgt", "the target says it at login"),
 	NOT("node.startup", "istripectl save --boot; import --take-over sets it to manual"),
-	NOT("node.conn[0].startup", "as node.startup"),
+	NOT("node.conn[0].startup", "as node.startup: open-iscsi logs in if either says so"),
 	NOT("node.leading_login", "all paths of a volume log in"),
 	NOT("node.discovery_address", "where the record is from"),
 	NOT("node.discovery_port", "where the record is from"),

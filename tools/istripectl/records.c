@@ -88,9 +88,13 @@ char *record_portal(const struct settings *record)
 			    settings_value(record, "node.conn[0].port"));
 }
 
-bool record_is_automatic(const char *startup)
+const char *const record_startups[RECORD_STARTUPS] = { "node.startup", "node.conn[0].startup" };
+
+bool record_is_automatic(const struct settings *record, const char *startup)
 {
-	return !strcmp(startup, "automatic") || !strcmp(startup, "onboot");
+	const char *value = settings_value(record, startup);
+
+	return !strcmp(value, "automatic") || !strcmp(value, "onboot");
 }
 
 char *record_words(const struct settings *record)
@@ -112,20 +116,22 @@ char *record_words(const struct settings *record)
 	return words;
 }
 
-int record_set_manual(const struct settings *record, struct fault *fault)
+int record_set_manual(struct settings *record, const char *startup, struct fault *fault)
 {
 	char *portal = record_portal(record);
 	char *const argv[] = {
 		"iscsiadm", "-m", "node", "-T", (char *)settings_value(record, "node.name"),
 		"-p", portal, "-I", (char *)settings_value(record, "iface.iscsi_ifacename"),
-		"-o", "update", "-n", "node.startup", "-v", "manual", NULL
+		"-o", "update", "-n", (char *)startup, "-v", "manual", NULL
 	};
 	struct run run;
 	int ret = run_program(argv, NULL, NULL, &run, fault);
 
 	if (!ret && run.code)
-		ret = run_fault(&run, "iscsiadm -o update -n node.startup -v manual", fault);
+		ret = run_fault(&run, "iscsiadm -o update", fault);
 	run_free(&run);
+	if (!ret)
+		settings_put(record, startup, "manual");
 	free(portal);
 	return ret;
 }

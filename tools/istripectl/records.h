@@ -47,13 +47,18 @@ void records_free(struct records *records);
  */
 char *record_portal(const struct settings *record);
 
+/* The two settings by which open-iscsi logs in at boot: one of them is enough. */
+#define RECORD_STARTUPS	2
+extern const char *const record_startups[RECORD_STARTUPS];
+
 /**
- * record_is_automatic() - whether open-iscsi logs in by a record at boot
- * @startup: its node.startup
+ * record_is_automatic() - whether open-iscsi logs in by a setting of a record at boot
+ * @record: the record
+ * @startup: one of record_startups
  *
  * Return: whether it does: an initramfs by onboot, all else by automatic.
  */
-bool record_is_automatic(const char *startup);
+bool record_is_automatic(const struct settings *record, const char *startup);
 
 /**
  * record_words() - the words that name a record to iscsiadm
@@ -64,12 +69,13 @@ bool record_is_automatic(const char *startup);
 char *record_words(const struct settings *record);
 
 /**
- * record_set_manual() - keep open-iscsi from logging in at boot by a record
- * @record: the record
+ * record_set_manual() - keep open-iscsi from logging in at boot by a setting of a record
+ * @record: the record; changed, too
+ * @startup: one of record_startups
  * @fault: set on failure
  *
  * Return: 0; -errno.
  */
-int record_set_manual(const struct settings *record, struct fault *fault);
+int record_set_manual(struct settings *record, const char *startup, struct fault *fault);
 
 #endif
