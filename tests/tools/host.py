@@ -184,5 +184,7 @@ class Host:
                               "x-systemd.device-timeout=infinity 0 0")
         self.put("etc/crypttab", "safe /dev/istripe/db none luks,_netdev")
         self.put("etc/multipath.conf", "blacklist {\n\tdevnode \"^sda\"\n}")
+        self.put("etc/iscsi/send_targets/192.0.2.99,3260/st_config",
+                 "discovery.sendtargets.use_discoveryd = Yes")
         self.put("etc/iscsi/nodes/iqn.2026-01.b:other/192.0.2.99,3260,1/default",
                  "node.startup = automatic")

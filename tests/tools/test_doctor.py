@@ -478,6 +478,11 @@ FAULTS = [
      record("var/lib/iscsi/nodes", "manual\nnode.conn[0].startup = automatic"),
      "node.conn[0].startup = automatic", "node.conn[0].startup = manual",
      "-p 192.0.2.10 -o update -n node.conn[0].startup -v manual"),
+    ("open-iscsi-record", file("etc/iscsi/send_targets/192.0.3.10,3260/st_config",
+                               "discovery.sendtargets.use_discoveryd = Yes"),
+     "discovery.sendtargets.use_discoveryd = Yes", "discovery.sendtargets.use_discoveryd = No",
+     ("iscsiadm -m discoverydb -t st -p 192.0.3.10:3260 -o update "
+      "-n discovery.sendtargets.use_discoveryd -v No && systemctl restart iscsid")),
     # The next boot
     ("conf", without("etc/istripe/db.conf"), "no /etc/istripe/db.conf", "a configuration file",
      "istripectl save db"),

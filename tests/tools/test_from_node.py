@@ -294,7 +294,8 @@ def test_iscsid_conf_is_not_read(tool, volume):
     """Rows of the daemon and of discovery are no settings of records: nothing follows them."""
     rows = table(tool)
     assert {name for name in rows if not name.startswith(("node.", "iface."))} == {
-        "iscsid.*", "discovery.*", "discovery.sendtargets.auth.*"}
+        "iscsid.*", "discovery.*", "discovery.sendtargets.auth.*",
+        "discovery.sendtargets.use_discoveryd", "discovery.isns.use_discoveryd"}
     before = files(tool)
     tool.put("etc/iscsi/iscsid.conf", "iscsid.startup = /bin/false\niscsid.safe_logout = Yes\n"
              "discovery.sendtargets.iscsi.MaxRecvDataSegmentLength = 8192\n"

@@ -579,6 +579,54 @@ def test_automatic_logins_of_the_connection(tool, stock):
     assert not re.search(r"startup = (?!manual)", (tool.root / "records").read_text())
 
 
+USE = "discovery.{}.use_discoveryd"
+
+
+def discovery(tool, portal, kind="sendtargets", use="Yes"):
+    folder, name = {"sendtargets": ("send_targets", "st"), "isns": ("isns", "isns")}[kind]
+    return tool.put(f"etc/iscsi/{folder}/{portal}/{name}_config",
+                    f"# BEGIN RECORD\ndiscovery.type = {kind}\n{USE.format(kind)} = {use}\n# END RECORD")
+
+
+def test_logins_of_iscsid_itself(tool, stock):
+    """It logs in to all that a discovery record with use_discoveryd tells it of."""
+    stock(record(address="2001:db8::1"), record(**{"node.discovery_address": "192.0.2.77"}))
+    files = [discovery(tool, "2001:db8::1,3260"), discovery(tool, "192.0.2.77,3261"),
+             discovery(tool, "192.0.2.5,3205", "isns")]
+    discovery(tool, "192.0.2.88,3260")
+    discovery(tool, "192.0.2.10,3260", use="No")
+    update = "-m discoverydb -t {} -p {} -o update -n {} -v No"
+    commands = [update.format("st", portal, USE.format("sendtargets"))
+                for portal in ("192.0.2.77:3261", "[2001:db8::1]:3260")]
+    commands.append(update.format("isns", "192.0.2.5:3205", USE.format("isns")))
+    _, err = tool.run("import", "db", "--save", code=1)
+    assert err.startswith("istripectl: iscsid logs in to all targets that these portals tell it of")
+    told = [shell_words(line)[1:] for line in re.findall(
+        r"  (iscsiadm -m discoverydb .*) && systemctl restart iscsid", err)]
+    assert sorted(told) == sorted(command.split() for command in commands)
+    assert "next: import --save --take-over does that" in err
+    assert not list((tool.root / "etc/istripe").iterdir())
+    out, _ = tool.run("import", "db", "--save", "--take-over")
+    assert sorted(asked(tool)[-3:]) == sorted(commands)
+    assert "discovery.isns.use_discoveryd is No now: portal 192.0.2.5:3205\n" in out
+    assert "next: systemctl restart iscsid" in out
+    assert all(" = No\n" in file.read_text() for file in files)
+
+
+def test_take_over_leaves_iscsid_as_it_is(tool, stock):
+    """iscsiadm cannot change the record: it is named."""
+    stock(record())
+    discovery(tool, "192.0.2.10,3260")
+    program = tool.root.parent / "bin/iscsiadm"
+    real = program.resolve()
+    program.unlink()
+    program.write_text(f'#!/bin/sh\ncase "$*" in *discoverydb*) exit 8 ;; esac\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    _, err = tool.run("import", "db", "--save", "--take-over", code=1)
+    assert "db is saved, but open-iscsi still logs in at boot by these records" in err
+    assert "-n discovery.sendtargets.use_discoveryd -v No && systemctl restart iscsid\n" in err
+
+
 @pytest.mark.parametrize("words", [["--save"], ["--save", "--take-over"]])
 def test_automatic_logins_of_other_ways(tool, stock, words):
     """A record that is no path of the volume shows its LUN to this host all the same."""
@@ -699,7 +747,7 @@ def test_rows_name_settings_that_there_are(tool):
     ours = {word for _, names, _ in table(tool) for word in names.split() if word != "-"}
     assert len(ours) > 20 and ours <= settings
     assert {name for name, _, _ in table(tool)
-            if not name.endswith("*") and not name.startswith("iscsid.")} <= set(RECORD)
+            if not name.endswith(("*", ".use_discoveryd")) and not name.startswith("iscsid.")} <= set(RECORD)
 
 
 CONF = Path("/etc/iscsi/iscsid.conf")
@@ -731,12 +779,14 @@ $node -n node.session.auth.username -v me
 $node -n node.session.auth.password -v 'correct horse = @battery'
 $node -n node.startup -v automatic
 $node -n node.conn[0].timeo.noop_out_interval -v 7
+iscsiadm -m discoverydb -t st -p 192.0.2.10 -o new > /dev/null
+iscsiadm -m discoverydb -t st -p 192.0.2.10 -o update -n discovery.sendtargets.use_discoveryd -v Yes
+mkdir -p "$2" && cp -r /etc/iscsi/send_targets "$2"
 "$1" import db --save --take-over >&2
 $node -n node.conn[0].timeo.noop_out_interval -v 8
 "$1" apply db >&2
 iscsiadm -m node -o show
-iscsiadm -m discoverydb -t st -p 192.0.2.1 -o new > /dev/null
-iscsiadm -m discoverydb -t st -p 192.0.2.1 -o show
+iscsiadm -m discoverydb -t st -p 192.0.2.10 -o show
 """
 
 
@@ -746,7 +796,8 @@ def test_real_iscsiadm(tool, tmp_path):
     conf = tmp_path / "iscsid.conf"
     shutil.copy(CONF, conf)
     (tool.root / "etc").mkdir(exist_ok=True)
-    done = subprocess.run(["unshare", "-m", "sh", "-c", REAL, "sh", conf, tool.program],
+    done = subprocess.run(["unshare", "-m", "sh", "-c", REAL, "sh", conf, tool.program,
+                           tool.root / "etc/iscsi"],
                           env=tool.env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "db: configured from " in done.stderr
@@ -757,5 +808,6 @@ def test_real_iscsiadm(tool, tmp_path):
               {**common, "portal": "[2001:db8::1]:3261", "nic": ""}]
     assert sorted(paths, key=str) == sorted(wanted, key=str)
     shown = dict(re.findall(r"^(\S+) = (.*)$", done.stdout, re.MULTILINE))
-    assert shown["node.startup"] == "manual" and "discovery.type" in shown
+    assert shown["node.startup"] == "manual"
+    assert shown["discovery.sendtargets.use_discoveryd"] == "No"
     assert without_row(tool, shown) == []

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "alloc.h"
+#include "discoveryd.h"
 #include "doctor.h"
 #include "fact.h"
 #include "holder.h"
@@ -292,13 +293,17 @@ static char *record_change(const char *target, const char *portal, const char *s
 	return change;
 }
 
-static bool record_check(struct doctor *doctor, const char *target, const char *portal, char *path)
+/* @addresses: gets where the target listens, and who has told of it */
+static bool record_check(struct doctor *doctor, const char *target, const char *portal, char *path,
+			 struct file_names *addresses)
 {
 	struct settings record = { 0 };
 	bool found = false;
 	size_t i;
 
 	record_read(path, &record);
+	file_names_add_new(addresses, settings_value(&record, "node.conn[0].address"));
+	file_names_add_new(addresses, settings_value(&record, "node.discovery_address"));
 	for (i = 0; i < RECORD_STARTUPS; i++) {
 		const char *startup = record_startups[i];
 
@@ -320,22 +325,23 @@ static bool record_check(struct doctor *doctor, const char *target, const char *
 
 /* A portal is a file, or a folder with a file for each of open-iscsi's interfaces. */
 static void portal_check(struct doctor *doctor, const char *target, const char *portal,
-			 const char *path)
+			 const char *path, struct file_names *addresses)
 {
 	struct file_names names = { 0 };
 	bool found = false;
 	size_t i;
 
 	if (file_list(path, &names))
-		found = record_check(doctor, target, portal, alloc_text(path));
+		found = record_check(doctor, target, portal, alloc_text(path), addresses);
 	for (i = 0; i < names.count && !found; i++)
 		found = record_check(doctor, target, portal,
-				     alloc_printf("%s/%s", path, names.items[i]));
+				     alloc_printf("%s/%s", path, names.items[i]), addresses);
 	if (!found)
 		doctor_pass(doctor);
 	file_names_free(&names);
 }
-static void records_check(struct doctor *doctor, const char *nodes, const char *target)
+static void records_check(struct doctor *doctor, const char *nodes, const char *target,
+			  struct file_names *addresses)
 {
 	char *dir = place_path("%s/%s", nodes, target);
 	struct file_names names = { 0 };
@@ -345,28 +351,68 @@ static void records_check(struct doctor *doctor, const char *nodes, const char *
 	for (i = 0; i < names.count; i++) {
 		char *path = alloc_printf("%s/%s", dir, names.items[i]);
 
-		portal_check(doctor, target, names.items[i], path);
+		portal_check(doctor, target, names.items[i], path, addresses);
 		free(path);
 	}
 	file_names_free(&names);
 	free(dir);
 }
 
+static void discoveries_check(struct doctor *doctor, const struct file_names *addresses)
+{
+	struct discoveries discoveries = { 0 };
+	size_t i;
+
+	discoveries_read(addresses, &discoveries);
+	for (i = 0; i < discoveries.count; i++) {
+		const struct discovery *discovery = &discoveries.items[i];
+		char *words = discovery_words(discovery);
+
+		doctor_warn(doctor, &(struct doctor_warning){
+			.subject = alloc_text(discovery->portal),
+			.measured = alloc_printf("%s = Yes", discovery->name),
+			.wanted = alloc_printf("%s = No", discovery->name),
+			.next = alloc_printf("%s No && systemctl restart iscsid", words),
+		},
+		"iscsid logs in to all targets that the portal tells it of, and the volume does not come up");
+		free(words);
+	}
+	discoveries_free(&discoveries);
+}
+
+static void addresses_add(const struct doctor_path *path, struct file_names *addresses)
+{
+	const char *portal = doctor_setting(path, "portal");
+	const char *port = strrchr(portal, ':');
+	int bracket = *portal == '[';
+	char *address;
+
+	if (!port || port - portal < 2 * bracket)
+		return;
+	address = alloc_printf("%.*s", (int)(port - portal) - 2 * bracket, portal + bracket);
+	file_names_add_new(addresses, address);
+	free(address);
+}
+
 void doctor_open_iscsi_record(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	size_t before = doctor->finding_count, i;
-	struct file_names targets = { 0 };
+	struct file_names targets = { 0 }, addresses = { 0 };
 
-	for (i = 0; i < volume->path_count; i++)
+	for (i = 0; i < volume->path_count; i++) {
 		file_names_add_new(&targets, doctor_setting(&volume->paths[i], "target_name"));
+		addresses_add(&volume->paths[i], &addresses);
+	}
 	for (i = 0; i < targets.count; i++) {
 		/* A target's name is a name: nothing else is looked up. */
 		if (!*targets.items[i] || strchr(targets.items[i], '/'))
 			continue;
-		records_check(doctor, "/etc/iscsi/nodes", targets.items[i]);
-		records_check(doctor, "/var/lib/iscsi/nodes", targets.items[i]);
+		records_check(doctor, "/etc/iscsi/nodes", targets.items[i], &addresses);
+		records_check(doctor, "/var/lib/iscsi/nodes", targets.items[i], &addresses);
 	}
+	discoveries_check(doctor, &addresses);
 	if (!doctor->passed && doctor->finding_count == before)
 		doctor_pass(doctor);
+	file_names_free(&addresses);
 	file_names_free(&targets);
 }

@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "command.h"
 #include "conf.h"
+#include "discoveryd.h"
 #include "fact.h"
 #include "file.h"
 #include "holder.h"
@@ -39,6 +40,7 @@ struct import {
 	struct records records;
 	const struct settings **used;	/* the records of the paths */
 	size_t used_count;
+	struct discoveries discoveries;	/* by which iscsid logs in to targets of the volume */
 	unsigned int shown;	/* commands of a message */
 	struct fault *fault;
 };
@@ -455,11 +457,48 @@ static int first_one(struct import *import, struct settings *record, const char 
 			 startup);
 }
 
+static void discoveries_find(struct import *import)
+{
+	struct file_names addresses = { 0 };
+	size_t i;
+
+	for (i = 0; i < import->records.count; i++) {
+		const struct settings *record = &import->records.items[i];
+
+		if (!is_target_used(import, settings_value(record, "node.name")))
+			continue;
+		file_names_add_new(&addresses, settings_value(record, "node.conn[0].address"));
+		file_names_add_new(&addresses, settings_value(record, "node.discovery_address"));
+	}
+	discoveries_read(&addresses, &import->discoveries);
+	file_names_free(&addresses);
+}
+
+/* @first: number of the first one that is on */
+static void discoveries_add(const struct import *import, size_t first)
+{
+	size_t i;
+
+	if (first < import->discoveries.count)
+		fault_add(import->fault,
+			  "iscsid logs in to all targets that these portals tell it of, whatever node.startup says:");
+	for (i = first; i < import->discoveries.count; i++) {
+		char *words = discovery_words(&import->discoveries.items[i]);
+
+		fault_add(import->fault, "  %s No && systemctl restart iscsid", words);
+		free(words);
+	}
+}
+
 static int automatic_check(struct import *import)
 {
-	if (!logins_each(import, first_one))
+	if (logins_each(import, first_one))
+		manuals_add(import);
+	else if (!import->discoveries.count)
 		return 0;
-	manuals_add(import);
+	else
+		*import->fault->text = '\0';
+	discoveries_add(import, 0);
 	fault_add(import->fault,
 		  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
 	return -EBUSY;
@@ -507,8 +546,11 @@ static int sessions_check(const struct import *import)
 	return ret;
 }
 
-/* The unit stays off as long as a record is left automatic: two users are worse than none. */
-static void automatic_left(struct import *import)
+/*
+ * The unit stays off as long as a record is left automatic: two users are worse than none.
+ * @first: number of the first discovery record that is on
+ */
+static void automatic_left(struct import *import, size_t first)
 {
 	const char *name = import->volume.name;
 
@@ -516,6 +558,7 @@ static void automatic_left(struct import *import)
 		  "%s is saved, but open-iscsi still logs in at boot by these records, and two users of a LUN destroy its data:",
 		  name);
 	manuals_add(import);
+	discoveries_add(import, first);
 	fault_add(import->fault,
 		  "next: these commands, before the host boots; istripectl import %s prints what is left",
 		  name);
@@ -539,9 +582,21 @@ static int manual_set(struct import *import, struct settings *record, const char
 static int take_over(struct import *import)
 {
 	int ret = logins_each(import, manual_set);
+	size_t i;
 
+	for (i = 0; !ret && i < import->discoveries.count; i++) {
+		const struct discovery *discovery = &import->discoveries.items[i];
+
+		ret = discovery_turn_off(discovery, import->fault);
+		if (ret)
+			break;
+		printf("%s: %s is No now: portal %s\n", import->volume.name, discovery->name,
+		       discovery->portal);
+	}
 	if (ret)
-		automatic_left(import);
+		automatic_left(import, i);
+	else if (i)
+		printf("next: systemctl restart iscsid, which logs in until then\n");
 	return ret;
 }
 
@@ -612,6 +667,8 @@ static int import_run(struct import *import)
 	if (!ret)
 		ret = volume_fill(import);
 	if (!ret)
+		discoveries_find(import);
+	if (!ret)
 		ret = import->options.save ? volume_write(import) : volume_show(import);
 	return ret;
 }
@@ -634,6 +691,7 @@ int command_import(const struct command *command, int argc, char **argv)
 	}
 	free(import.used);
 	records_free(&import.records);
+	discoveries_free(&import.discoveries);
 	volume_free(&import.given);
 	volume_free(&import.volume);
 	return code;

@@ -40,6 +40,7 @@ struct row {
 };
 
 #define DISCOVERY	"options of istripectl discover; timers are those of iscsiadm"
+#define DISCOVERYD	"istripe has nothing like it; import --take-over sets it to No"
 #define RESET		"no such step here: after LOGICAL UNIT RESET the session ends"
 #define PATH(_theirs, _ours, _take, _left, _text) \
 	{ _theirs, _ours, _take, false, _left, _text }
@@ -131,6 +132,8 @@ static const struct row rows[] = {
 	NOT("iface.transport_name", "only tcp: records of other transports are left out"),
 	NOT("iface.*", "of adapters that do iSCSI in hardware"),
 	NOT("iscsid.*", "of the daemon, which istripe does without"),
+	NOT("discovery.sendtargets.use_discoveryd", DISCOVERYD),
+	NOT("discovery.isns.use_discoveryd", DISCOVERYD),
 	NOT("discovery.sendtargets.auth.*", "istripectl discover --chap"),
 	NOT("discovery.*", DISCOVERY),
 };

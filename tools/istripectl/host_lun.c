@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/* LUNs that sessions of open-iscsi show to this host. */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "fact.h"
+#include "host_lun.h"
+#include "place.h"
+
+/* @path: .../iscsi_session/session3/device/target3:0:0/3:0:0:1/block/sdb */
+static void disk_take(const char *path, struct host_luns *luns)
+{
+	const char *session_end = strstr(path, "/device/target");
+	const char *block = strrchr(path, '/') - strlen("/block"), *lun = block;
+	char *target = fact_text(alloc_printf("%.*s/targetname", (int)(session_end - path), path));
+	char *wwid = fact_text(alloc_printf("%.*s/wwid", (int)(block - path), path));
+
+	while (lun[-1] != ':')
+		lun--;
+	if (target && wwid && *wwid) {
+		*alloc_append(luns->items, luns->count) = (struct host_lun) {
+			.target = target, .wwid = wwid,
+			.lun = alloc_printf("%.*s", (int)(block - lun), lun),
+			.disk = alloc_text(block + strlen("/block/")),
+		};
+		return;
+	}
+	free(target);
+	free(wwid);
+}
+
+void host_luns_read(struct host_luns *luns)
+{
+	char *pattern = place_path("/sys/class/iscsi_session/*/device/target*/*:*/block/*");
+	glob_t disks = { 0 };
+	size_t i;
+
+	glob(pattern, 0, NULL, &disks);
+	for (i = 0; i < disks.gl_pathc; i++)
+		disk_take(disks.gl_pathv[i], luns);
+	globfree(&disks);
+	free(pattern);
+}
+
+void host_luns_free(struct host_luns *luns)
+{
+	size_t i;
+
+	for (i = 0; i < luns->count; i++) {
+		free(luns->items[i].target);
+		free(luns->items[i].lun);
+		free(luns->items[i].wwid);
+		free(luns->items[i].disk);
+	}
+	free(luns->items);
+	memset(luns, 0, sizeof(*luns));
+}

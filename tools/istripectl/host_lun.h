@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* LUNs that sessions of open-iscsi show to this host. */
+#ifndef ISTRIPECTL_HOST_LUN_H
+#define ISTRIPECTL_HOST_LUN_H
+
+#include <stddef.h>
+
+struct host_lun {
+	char *target;
+	char *lun;		/* as "1" */
+	char *wwid;		/* the same in all sessions that show it */
+	char *disk;		/* as "sdb" */
+};
+
+struct host_luns {
+	struct host_lun *items;
+	size_t count;
+};
+
+/**
+ * host_luns_read() - find the disks of all sessions
+ * @luns: LUNs are added, but those whose identity is not known
+ */
+void host_luns_read(struct host_luns *luns);
+
+/**
+ * host_luns_free() - forget all LUNs
+ * @luns: empty afterwards
+ */
+void host_luns_free(struct host_luns *luns);
+
+#endif
