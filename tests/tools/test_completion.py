@@ -119,6 +119,8 @@ def offered(tmp_path):
     ("istripectl assemble db --y", set()),
     ("istripectl import db --t", {"--take-over", "--table"}),
     ("istripectl import db --o", {"--once"}),
+    ("istripectl import db --p", {"--path"}),
+    ("istripectl import db --leg lun=1 --path tar", {"target="}),
     ("istripectl import db --leg por", {"portal="}),
     ("istripectl import db --leg lun=1,fro", {"1,from_node="}),
     ("istripectl import db --leg from_node=", {"yes", "no"}),

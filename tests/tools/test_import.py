@@ -702,6 +702,59 @@ def test_take_over_leaves_what_is_in_use(tool, stock):
     tool.run(*words, f"target={T1},lun=2")
 
 
+def session(tool, number, target, lun, disk, wwid):
+    folder = f"sys/class/iscsi_session/session{number}"
+    tool.put(f"{folder}/targetname", target)
+    scsi = f"{folder}/device/target{number}:0:0/{number}:0:0:{lun}"
+    tool.put(f"{scsi}/wwid", wwid)
+    tool.put(f"{scsi}/block/{disk}/size", "8")
+
+
+T3 = "iqn.2026-01.a:t3"
+
+
+def test_a_target_for_each_controller(tool, stock):
+    stock(record(T1), record(T2, "192.0.2.10"), record(T2, "192.0.2.11", nic="eth2"), record(T3))
+    session(tool, 1, T1, 1, "sdb", "naa.6001")
+    session(tool, 2, T2, 1, "sdc", "naa.6001")
+    session(tool, 3, T3, 1, "sdd", "naa.6003")
+    both = ["--leg", f"target={T1},lun=1", "--path", f"target={T2}"]
+    out, err = tool.run("import", "db", *both)
+    assert not err and re.findall(r"target_name = (\S+)", out) == [T1, T2, T2]
+    assert re.findall(r"\nportal = (\S+):3260", out) == ["192.0.2.10", "192.0.2.10", "192.0.2.11"]
+    assert "[leg 1]" not in out
+    out, _ = tool.run("import", "db", *both[:3], f"{both[3]},nic=eth2,portal=192.0.2.11")
+    assert "192.0.2.11" in out and "[leg 0 path 2]" not in out
+    tool.run("import", "db", *both, "--save")
+    tool.run("up", "db")
+    assert tool.value("db/legs/0/paths/2/target_name") == T2
+    assert tool.run("apply", "db")[0] in ("", "db: nothing to do\n")
+    _, err = tool.run("import", "db2", *both[:3], "target=iqn.x", code=1)
+    assert "no node record of target iqn.x" in err
+    _, err = tool.run("import", "db2", *both, "--path", f"target={T2}", code=2)
+    assert "no --path: the records say the paths of a leg; --path target=OTHER" in err
+
+
+def test_targets_that_show_the_same_lun(tool, stock):
+    stock(record(T1), record(T2, **{"node.startup": "automatic"}), record(T3))
+    session(tool, 1, T1, 1, "sdb", "naa.6001")
+    session(tool, 2, T2, 7, "sdc", "naa.6001")
+    session(tool, 3, T3, 1, "sdd", "naa.6003")
+    leg = ["--leg", f"target={T1},lun=1"]
+    warning = (f"warning: target {T2} shows the LUN of leg 0, too, as /dev/sdc, and its records are "
+               f"no paths of it\n            next: --path target={T2} behind the --leg")
+    assert warning in tool.run("import", "db", *leg)[1]
+    _, err = tool.run("import", "db", *leg, "--save", code=1)
+    assert warning in err and f"iscsiadm -m node -T {T2} -p" in err
+    tool.put("sys/block/sdc/dev", "8:32")
+    tool.put("proc/self/mountinfo", "36 35 8:32 / /srv rw - xfs /dev/sdc rw")
+    out, err = tool.run("import", "db", *leg, "--save", "--take-over")
+    assert warning in err and f"node.startup is manual now: -T {T2} " in out
+    _, err = tool.run("import", "db2", *leg, "--leg", f"target={T2},lun=7", code=1)
+    assert "legs 0 and 1 are one LUN, naa.6001: /dev/sdb and /dev/sdc show it\n" in err
+    assert f"next: one --leg, and behind it --path target={T2}\n" in err
+
+
 # The table
 
 def table(tool):

@@ -13,6 +13,7 @@
 #include "fact.h"
 #include "file.h"
 #include "holder.h"
+#include "host_lun.h"
 #include "import_secret.h"
 #include "initiator.h"
 #include "interrupt.h"
@@ -41,6 +42,8 @@ struct import {
 	const struct settings **used;	/* the records of the paths */
 	size_t used_count;
 	struct discoveries discoveries;	/* by which iscsid logs in to targets of the volume */
+	struct host_luns host;	/* what sessions of open-iscsi show */
+	struct file_names others;	/* further targets that show LUNs of the volume */
 	unsigned int shown;	/* commands of a message */
 	struct fault *fault;
 };
@@ -113,6 +116,29 @@ static bool follows(const struct import *import, const struct settings *leg)
 	return !import->once;
 }
 
+/* The paths of a leg are those of its target, and of others that are given with --path. */
+static int leg_check(const struct import *import, const struct leg *leg)
+{
+	int ret = 0;
+	size_t i, j;
+
+	for (i = 0; !ret && i < leg->path_count; i++) {
+		const struct settings *path = &leg->paths[i].settings;
+		const char *target = settings_value(path, "target_name");
+
+		if (!*target)
+			return fault_set(import->fault, -EINVAL,
+					 "--leg target=NAME: a target is needed");
+		for (j = 0; j < i; j++)
+			if (!strcmp(target, settings_value(&leg->paths[j].settings, "target_name")))
+				return fault_set(import->fault, -EINVAL,
+						 "no --path: the records say the paths of a leg; --path target=OTHER adds those of another target");
+		if (follows(import, path))
+			ret = given_check(path, import->fault);
+	}
+	return ret;
+}
+
 static int options_check(const struct import *import)
 {
 	const struct volume *given = &import->given;
@@ -126,17 +152,8 @@ static int options_check(const struct import *import)
 		return fault_either(fault, "--save", "--dry-run");
 	if (import->take_over && !import->options.save)
 		return fault_set(fault, -EINVAL, "--take-over goes with --save");
-	for (i = 0; !ret && i < given->leg_count; i++) {
-		const struct settings *leg = &given->legs[i].paths[0].settings;
-
-		if (given->legs[i].path_count > 1)
-			ret = fault_set(fault, -EINVAL,
-					"no --path: the records say the paths of a leg");
-		else if (!*settings_value(leg, "target_name"))
-			ret = fault_set(fault, -EINVAL, "--leg target=NAME: a target is needed");
-		else if (follows(import, leg))
-			ret = given_check(leg, fault);
-	}
+	for (i = 0; !ret && i < given->leg_count; i++)
+		ret = leg_check(import, &given->legs[i]);
 	if (!ret && node_follows(given, fault) < 0)
 		ret = -EINVAL;
 	return ret || !follows(import, NULL) ? ret : given_check(&given->settings, fault);
@@ -190,7 +207,9 @@ static bool leg_has_way(const struct leg *leg, const struct settings *way)
 	for (i = 0; i < leg->path_count; i++) {
 		const struct settings *its = &leg->paths[i].settings;
 
-		if (portal_equal(settings_value(its, "portal"), settings_value(way, "portal")) &&
+		if (!strcmp(settings_value(its, "target_name"),
+			    settings_value(way, "target_name")) &&
+		    portal_equal(settings_value(its, "portal"), settings_value(way, "portal")) &&
 		    !strcmp(settings_value(its, "nic"), settings_value(way, "nic")) &&
 		    address_equal(settings_value(its, "source_address"),
 				  settings_value(way, "source_address")))
@@ -231,8 +250,8 @@ static int said_check(const struct import *import, const struct settings *way,
 	return 0;
 }
 
-/* The target as --leg has it. */
-static int paths_fault(const struct leg *leg, const char *target, struct fault *fault)
+/* The target as --leg and --path have it, for free(). */
+static char *target_word(const char *target)
 {
 	char *entry = NULL, *word;
 	size_t bytes;
@@ -244,12 +263,19 @@ static int paths_fault(const struct leg *leg, const char *target, struct fault *
 	parse_escape(out, target);
 	fclose(out);
 	word = text_quoted(entry);
+	free(entry);
+	return word;
+}
+
+static int paths_fault(const struct leg *leg, const char *target, struct fault *fault)
+{
+	char *word = target_word(target);
+
 	fault_set(fault, -EINVAL,
 		  "leg %u: the records of target %s make more than %u paths\n"
 		  "next: give --leg %s,portal=ADDRESS or nic=NIC",
 		  leg->index, target, ISTRIPE_PATHS_MAX, word);
 	free(word);
-	free(entry);
 	return -EINVAL;
 }
 
@@ -326,23 +352,38 @@ static int leg_missing(struct import *import, const char *target, const char *po
 	return -ENOENT;
 }
 
-/* @given: a leg as it was given; @target: as there, or one of all. */
-static int leg_make(struct import *import, const struct leg *given, const char *target)
+/* @given: a path as it was given; @target: as there, or one of all. */
+static int target_take(struct import *import, struct leg *leg, const struct settings *given,
+		       const char *target)
 {
-	const struct settings *its = &given->paths[0].settings;
-	struct leg *leg = volume_add_leg(&import->volume, import->volume.leg_count);
+	size_t i, before = leg->path_count;
 	int ret = 0;
-	size_t i;
 
-	settings_fill(&leg->settings, &given->settings);
 	for (i = 0; !ret && i < import->records.count; i++) {
 		const struct settings *record = &import->records.items[i];
 
 		if (node_usable(record) && !strcmp(settings_value(record, "node.name"), target))
-			ret = record_take(import, leg, its, record);
+			ret = record_take(import, leg, given, record);
 	}
-	if (!ret && !leg->path_count)
-		ret = leg_missing(import, target, settings_value(its, "portal"));
+	if (!ret && leg->path_count == before)
+		ret = leg_missing(import, target, settings_value(given, "portal"));
+	return ret;
+}
+
+/* @given: a leg as it was given; @target: as there, or one of all. */
+static int leg_make(struct import *import, const struct leg *given, const char *target)
+{
+	struct leg *leg = volume_add_leg(&import->volume, import->volume.leg_count);
+	int ret;
+	size_t i;
+
+	settings_fill(&leg->settings, &given->settings);
+	ret = target_take(import, leg, &given->paths[0].settings, target);
+	for (i = 1; !ret && i < given->path_count; i++) {
+		const struct settings *path = &given->paths[i].settings;
+
+		ret = target_take(import, leg, path, settings_value(path, "target_name"));
+	}
 	return ret;
 }
 
@@ -364,6 +405,16 @@ static int legs_of_all(struct import *import, const struct leg *given)
 	return ret;
 }
 
+static int portals_resolve(struct leg *leg, struct fault *fault)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < leg->path_count; i++)
+		ret = portal_resolve(&leg->paths[i].settings, fault);
+	return ret;
+}
+
 static int volume_fill(struct import *import)
 {
 	const struct volume *given = &import->given;
@@ -376,7 +427,7 @@ static int volume_fill(struct import *import)
 		struct leg *leg = &given->legs[i];
 		const char *target = settings_value(&leg->paths[0].settings, "target_name");
 
-		ret = portal_resolve(&leg->paths[0].settings, import->fault);
+		ret = portals_resolve(leg, import->fault);
 		if (ret)
 			break;
 		if (strcmp(target, ALL_TARGETS))
@@ -394,12 +445,88 @@ static int volume_fill(struct import *import)
 	return ret;
 }
 
+/* LUNs that sessions of open-iscsi show */
+
+static bool leg_has_lun(const struct leg *leg, const struct host_lun *lun)
+{
+	size_t i;
+
+	for (i = 0; i < leg->path_count; i++) {
+		const struct settings *path = &leg->paths[i].settings;
+		const char *its = settings_value(path, "lun");
+
+		if (!strcmp(settings_value(path, "target_name"), lun->target) &&
+		    !strcmp(*its ? its : "0", lun->lun))
+			return true;
+	}
+	return false;
+}
+
+static const struct leg *leg_of(const struct import *import, const struct host_lun *lun)
+{
+	size_t i;
+
+	for (i = 0; i < import->volume.leg_count; i++)
+		if (leg_has_lun(&import->volume.legs[i], lun))
+			return &import->volume.legs[i];
+	return NULL;
+}
+
+/* @lun: what a session shows of @leg; @other: what another one shows of it, too */
+static int same_lun_check(struct import *import, const struct leg *leg,
+			  const struct host_lun *lun, const struct host_lun *other)
+{
+	const struct leg *its = leg_of(import, other);
+	struct fault warning;
+	char *word;
+	int ret = 0;
+
+	if (its == leg)
+		return 0;
+	word = target_word(other->target);
+	if (its) {
+		ret = fault_set(import->fault, -EINVAL,
+				"legs %u and %u are one LUN, %s: /dev/%s and /dev/%s show it\n"
+				"next: one --leg, and behind it --path %s", leg->index, its->index,
+				lun->wwid, lun->disk, other->disk, word);
+	} else if (!file_names_have(&import->others, other->target)) {
+		file_names_add(&import->others, other->target);
+		fault_set(&warning, 0,
+			  "warning: target %s shows the LUN of leg %u, too, as /dev/%s, and its records are no paths of it\n"
+			  "next: --path %s behind the --leg makes them paths",
+			  other->target, leg->index, other->disk, word);
+		fault_print(&warning);
+	}
+	free(word);
+	return ret;
+}
+
+static int same_luns_check(struct import *import)
+{
+	const struct host_luns *host = &import->host;
+	int ret = 0;
+	size_t i, j;
+
+	host_luns_read(&import->host);
+	for (i = 0; !ret && i < host->count; i++) {
+		const struct leg *leg = leg_of(import, &host->items[i]);
+
+		for (j = 0; !ret && leg && j < host->count; j++)
+			if (!strcmp(host->items[i].wwid, host->items[j].wwid))
+				ret = same_lun_check(import, leg, &host->items[i],
+						     &host->items[j]);
+	}
+	return ret;
+}
+
 /* Logins of open-iscsi */
 
 static bool is_target_used(const struct import *import, const char *target)
 {
 	size_t i;
 
+	if (file_names_have(&import->others, target))
+		return true;
 	for (i = 0; i < import->used_count; i++)
 		if (!strcmp(settings_value(import->used[i], "node.name"), target))
 			return true;
@@ -504,6 +631,28 @@ static int automatic_check(struct import *import)
 	return -EBUSY;
 }
 
+/* LUNs of a target that are legs, as such or by what they are */
+static void luns_find(const struct import *import, const char *target, struct file_names *luns)
+{
+	const struct host_luns *host = &import->host;
+	size_t i, j;
+
+	for (i = 0; i < import->volume.leg_count; i++)
+		for (j = 0; j < import->volume.legs[i].path_count; j++) {
+			const struct settings *path = &import->volume.legs[i].paths[j].settings;
+			const char *lun = settings_value(path, "lun");
+
+			if (!strcmp(settings_value(path, "target_name"), target))
+				file_names_add_new(luns, *lun ? lun : "0");
+		}
+	for (i = 0; i < host->count; i++)
+		for (j = 0; j < host->count; j++)
+			if (!strcmp(host->items[i].target, target) &&
+			    !strcmp(host->items[i].wwid, host->items[j].wwid) &&
+			    leg_of(import, &host->items[j]))
+				file_names_add_new(luns, host->items[i].lun);
+}
+
 /* Disks of the volume's targets that are no legs would not be there after the next boot. */
 static int session_check(const struct import *import, const char *session)
 {
@@ -511,15 +660,9 @@ static int session_check(const struct import *import, const char *session)
 	struct file_names luns = { 0 };
 	struct fault users = { 0 };
 	int ret = 0;
-	size_t i;
 
-	for (i = 0; i < import->volume.leg_count; i++) {
-		const struct settings *path = &import->volume.legs[i].paths[0].settings;
-		const char *lun = settings_value(path, "lun");
-
-		if (target && !strcmp(settings_value(path, "target_name"), target))
-			file_names_add_new(&luns, *lun ? lun : "0");
-	}
+	if (target)
+		luns_find(import, target, &luns);
 	if (target && is_target_used(import, target) &&
 	    holder_find_session(session, &luns, &users))
 		ret = fault_set(import->fault, -EBUSY,
@@ -667,6 +810,8 @@ static int import_run(struct import *import)
 	if (!ret)
 		ret = volume_fill(import);
 	if (!ret)
+		ret = same_luns_check(import);
+	if (!ret)
 		discoveries_find(import);
 	if (!ret)
 		ret = import->options.save ? volume_write(import) : volume_show(import);
@@ -692,6 +837,8 @@ int command_import(const struct command *command, int argc, char **argv)
 	free(import.used);
 	records_free(&import.records);
 	discoveries_free(&import.discoveries);
+	host_luns_free(&import.host);
+	file_names_free(&import.others);
 	volume_free(&import.given);
 	volume_free(&import.volume);
 	return code;

@@ -179,12 +179,13 @@ _istripectl_import() {
 	local more=from_node=
 
 	case $2 in
-	--leg | -l | --all-paths | -a | --set | -s | --metadata | -m | --chunk | -c | --initiator | -i)
+	--leg | -l | --path | -p | --all-paths | -a | --set | -s | --metadata | -m | --chunk | -c | \
+		--initiator | -i)
 		_istripectl_create "$1" "$2" ''
 		_istripectl_trim "$1"
 		;;
 	*)
-		_istripectl_offer "$1" '' "--leg --initiator --chunk --metadata --set --all-paths
+		_istripectl_offer "$1" '' "--leg --path --initiator --chunk --metadata --set --all-paths
 			--save --boot --dry-run --take-over --once --table --help"
 		;;
 	esac

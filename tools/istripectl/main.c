@@ -127,6 +127,7 @@ static const char import_details[] =
 "\n"
 "  --leg LIST           a leg: target=NAME and, as needed, lun=N, portal=, nic=; without\n"
 "                       --leg, LUN 0 of each target that has a record\n"
+"  --path LIST          target=OTHER: records of this target lead to the LUN of the leg, too\n"
 "  --initiator NAME, --chunk SIZE, --metadata md|none, --set LIST, --all-paths LIST\n"
 "                       as in create\n"
 "  --save               write /etc/istripe/NAME.conf, and a file for each secret\n"
