@@ -755,6 +755,29 @@ def test_targets_that_show_the_same_lun(tool, stock):
     assert f"next: one --leg, and behind it --path target={T2}\n" in err
 
 
+@pytest.mark.parametrize("seconds, words, warned", [
+    ("5", [], "5"), ("0", [], "0"), ("29", ["--once"], "29"), ("30", [], ""), ("-1", [], ""),
+    ("5", ["--once", "--set", "recovery_timeout=60s"], "")])
+def test_multipath_has_held_io(tool, stock, seconds, words, warned):
+    """It has a time of its own, so that of open-iscsi is short beneath it."""
+    stock(record(**{"node.session.timeo.replacement_timeout": seconds}))
+    _, err = tool.run("import", "db", *words)
+    assert "multipath" not in err
+    session(tool, 1, T1, 0, "sdb", "naa.6001")
+    tool.put("sys/block/sdb/holders/dm-3", "")
+    tool.put("sys/block/dm-3/dm/uuid", "mpath-36001")
+    _, err = tool.run("import", "db", *words)
+    assert (f"db fails it {warned} s after the last path is lost" in err) == bool(warned)
+    if warned:
+        assert ("next: --set recovery_timeout=-1" if words else
+                "next: iscsiadm -m node -T TARGET -o update -n "
+                "node.session.timeo.replacement_timeout -v -1") in err
+    tool.put("sys/block/dm-3/dm/uuid", "LVM-36001")
+    assert "multipath" not in tool.run("import", "db", *words)[1]
+    tool.put("proc/77/comm", "multipathd")
+    assert ("multipath" in tool.run("import", "db", *words)[1]) == bool(warned)
+
+
 # The table
 
 def table(tool):

@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "fact.h"
+#include "file.h"
 #include "host_lun.h"
 #include "place.h"
 
@@ -42,6 +43,25 @@ void host_luns_read(struct host_luns *luns)
 		disk_take(disks.gl_pathv[i], luns);
 	globfree(&disks);
 	free(pattern);
+}
+
+bool host_lun_has_map(const struct host_lun *lun)
+{
+	char *dir = place_path("/sys/block/%s/holders", lun->disk);
+	struct file_names names = { 0 };
+	bool has = false;
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; i < names.count && !has; i++) {
+		char *uuid = fact_text(place_path("/sys/block/%s/dm/uuid", names.items[i]));
+
+		has = uuid && !strncmp(uuid, "mpath-", strlen("mpath-"));
+		free(uuid);
+	}
+	file_names_free(&names);
+	free(dir);
+	return has;
 }
 
 void host_luns_free(struct host_luns *luns)

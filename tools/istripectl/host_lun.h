@@ -3,6 +3,7 @@
 #ifndef ISTRIPECTL_HOST_LUN_H
 #define ISTRIPECTL_HOST_LUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct host_lun {
@@ -22,6 +23,14 @@ struct host_luns {
  * @luns: LUNs are added, but those whose identity is not known
  */
 void host_luns_read(struct host_luns *luns);
+
+/**
+ * host_lun_has_map() - whether dm-multipath uses a disk
+ * @lun: the disk
+ *
+ * Return: whether it does.
+ */
+bool host_lun_has_map(const struct host_lun *lun);
 
 /**
  * host_luns_free() - forget all LUNs

@@ -27,9 +27,11 @@
 #include "same.h"
 #include "save.h"
 #include "text.h"
+#include "value.h"
 
 #define ALL_TARGETS	"*"
 #define SHOWN		8	/* commands in one message */
+#define SOON_MS		30000	/* dm-multipath is rarely made to give up before */
 
 struct import {
 	bool take_over;		/* open-iscsi does not log in by the records any more */
@@ -519,6 +521,39 @@ static int same_luns_check(struct import *import)
 	return ret;
 }
 
+static bool has_multipath(const struct import *import)
+{
+	size_t i;
+
+	for (i = 0; i < import->host.count; i++)
+		if (leg_of(import, &import->host.items[i]) &&
+		    host_lun_has_map(&import->host.items[i]))
+			return true;
+	return fact_process("multipathd");
+}
+
+/* Beneath dm-multipath open-iscsi gives up soon, and no_path_retry says for how long I/O waits. */
+static void timeout_warn(struct import *import)
+{
+	const char *text = settings_value(&import->volume.settings, "recovery_timeout_ms");
+	struct fault warning = { 0 };
+	long long ms;
+
+	if (!value_number(text, &ms) || ms < 0 || ms >= SOON_MS || !has_multipath(import))
+		return;
+	fault_set(&warning, 0,
+		  "warning: dm-multipath is in use, whose no_path_retry may have held I/O without end; %s fails it %lld s after the last path is lost, as replacement_timeout says",
+		  import->volume.name, ms / 1000);
+	if (follows(import, NULL))
+		fault_add(&warning,
+			  "next: iscsiadm -m node -T TARGET -o update -n %s -v -1 for each target makes it recovery_timeout = -1, without end, as no_path_retry queue; or a number of seconds",
+			  openiscsi_name("recovery_timeout_ms"));
+	else
+		fault_add(&warning,
+			  "next: --set recovery_timeout=-1, without end, as no_path_retry queue; or a time");
+	fault_print(&warning);
+}
+
 /* Logins of open-iscsi */
 
 static bool is_target_used(const struct import *import, const char *target)
@@ -811,8 +846,10 @@ static int import_run(struct import *import)
 		ret = volume_fill(import);
 	if (!ret)
 		ret = same_luns_check(import);
-	if (!ret)
+	if (!ret) {
+		timeout_warn(import);
 		discoveries_find(import);
+	}
 	if (!ret)
 		ret = import->options.save ? volume_write(import) : volume_show(import);
 	return ret;
