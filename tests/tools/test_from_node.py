@@ -191,6 +191,21 @@ def test_a_secret_of_the_file_does_not_count(tool, volume):
     assert tool.value(f"{PATHS[1]}/chap_secret") == new
 
 
+def test_a_record_without_chap_counts(tool, volume):
+    """The secrets of the file are not used, and that is said."""
+    for name in ("password", "password_in"):
+        update(tool, f"node.session.auth.{name}", "", *SECOND)
+    update(tool, "node.session.auth.authmethod", "None", *SECOND)
+    _, err = tool.run("apply", "--secrets", "db")
+    for name in ("chap_secret", "chap_mutual_secret"):
+        assert ("warning: leg 0 path 1 of db: the node record of open-iscsi has no "
+                f"{name}, and counts: the path logs in without that of its file\n") in err
+    assert ("next: if the file is right: iscsiadm -m node "
+            f"-T {T1} -p 198.51.100.10:3260 -I i-eth2 -o update -n "
+            "node.session.auth.authmethod -v CHAP, the same with") in err
+    assert "path 0 of db" not in err and tool.value(f"{PATHS[1]}/chap_user") == ""
+
+
 @pytest.mark.parametrize("theirs", OF_VOLUMES)
 def test_setting_of_a_volume(tool, volume, theirs):
     value, ours, kind = OF_VOLUMES[theirs]

@@ -584,8 +584,8 @@ USE = "discovery.{}.use_discoveryd"
 
 def discovery(tool, portal, kind="sendtargets", use="Yes"):
     folder, name = {"sendtargets": ("send_targets", "st"), "isns": ("isns", "isns")}[kind]
-    return tool.put(f"etc/iscsi/{folder}/{portal}/{name}_config",
-                    f"# BEGIN RECORD\ndiscovery.type = {kind}\n{USE.format(kind)} = {use}\n# END RECORD")
+    return tool.put(f"etc/iscsi/{folder}/{portal}/{name}_config", "# BEGIN RECORD\n"
+                    f"discovery.type = {kind}\n{USE.format(kind)} = {use}\n# END RECORD")
 
 
 def test_logins_of_iscsid_itself(tool, stock):
@@ -721,7 +721,7 @@ def test_a_target_for_each_controller(tool, stock):
     both = ["--leg", f"target={T1},lun=1", "--path", f"target={T2}"]
     out, err = tool.run("import", "db", *both)
     assert not err and re.findall(r"target_name = (\S+)", out) == [T1, T2, T2]
-    assert re.findall(r"\nportal = (\S+):3260", out) == ["192.0.2.10", "192.0.2.10", "192.0.2.11"]
+    assert re.findall(r"\nportal = 192.0.2.(\d+):3260", out) == ["10", "10", "11"]
     assert "[leg 1]" not in out
     out, _ = tool.run("import", "db", *both[:3], f"{both[3]},nic=eth2,portal=192.0.2.11")
     assert "192.0.2.11" in out and "[leg 0 path 2]" not in out
@@ -776,6 +776,20 @@ def test_multipath_has_held_io(tool, stock, seconds, words, warned):
     assert "multipath" not in tool.run("import", "db", *words)[1]
     tool.put("proc/77/comm", "multipathd")
     assert ("multipath" in tool.run("import", "db", *words)[1]) == bool(warned)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("node.startup", "automatic"), ("node.conn[0].startup", "onboot")])
+def test_a_discovery_makes_records_automatic_again(tool, stock, name, value):
+    stock(record())
+    conf = tool.put("etc/iscsi/iscsid.conf", f"# {name} = manual\n{name} = {value}")
+    _, err = tool.run("import", "db", "--save", "--take-over")
+    assert err == (f"istripectl: warning: {conf} has {name} = {value}: the next discovery of these "
+                   "targets sets their records to that again\n"
+                   f"            next: {name} = manual there; or discover with iscsiadm -m discovery "
+                   "-o new, or istripectl discover\n")
+    tool.put("etc/iscsi/iscsid.conf", f"# {name} = {value}\n{name} = manual")
+    assert not tool.run("import", "db2", "--save", "--take-over")[1]
 
 
 # The table

@@ -757,6 +757,34 @@ static int manual_set(struct import *import, struct settings *record, const char
 	return ret;
 }
 
+/* iscsiadm makes each record anew when it discovers its target, unless it is told otherwise. */
+static void defaults_warn(void)
+{
+	char *path = place_path(ISCSID_CONF), *text = fact_text(alloc_text(path));
+	struct settings defaults = { 0 };
+	struct fault warning;
+	size_t i;
+
+	for (i = 0; i < RECORD_STARTUPS; i++) {
+		char *rest = fact_line(text, record_startups[i]);
+		char *value = rest ? fact_word(rest, 1) : NULL;
+
+		settings_put(&defaults, record_startups[i], value ? value : "");
+		if (record_is_automatic(&defaults, record_startups[i])) {
+			fault_set(&warning, 0,
+				  "warning: %s has %s = %s: the next discovery of these targets sets their records to that again\n"
+				  "next: %s = manual there; or discover with iscsiadm -m discovery -o new, or istripectl discover",
+				  path, record_startups[i], value, record_startups[i]);
+			fault_print(&warning);
+		}
+		free(value);
+		free(rest);
+	}
+	settings_free(&defaults);
+	free(text);
+	free(path);
+}
+
 static int take_over(struct import *import)
 {
 	int ret = logins_each(import, manual_set);
@@ -771,6 +799,7 @@ static int take_over(struct import *import)
 		printf("%s: %s is No now: portal %s\n", import->volume.name, discovery->name,
 		       discovery->portal);
 	}
+	defaults_warn();
 	if (ret)
 		automatic_left(import, i);
 	else if (i)

@@ -227,6 +227,18 @@ static int record_missing(const struct volume *volume, const struct leg *leg,
 	return -ENOENT;
 }
 
+static void secret_missing(const struct volume *volume, const struct leg *leg,
+			   const struct path *path, const char *name, const char *words,
+			   struct fault *warning)
+{
+	fault_set(warning, 0,
+		  "warning: leg %u path %u of %s: the node record of open-iscsi has no %s, and counts: the path logs in without that of its file",
+		  leg->index, path->index, volume->name, name);
+	fault_add(warning,
+		  "next: if the file is right: iscsiadm -m node %s -o update -n node.session.auth.authmethod -v CHAP, the same with the other names of node.session.auth; or "
+		  NODE_SETTING " = no for this path", words);
+}
+
 /* Secrets that have been read from the files that the path names, and which do not count. */
 static void secrets_warn(const struct volume *volume, const struct leg *leg,
 			 const struct path *path, const struct settings *record,
@@ -237,17 +249,21 @@ static void secrets_warn(const struct volume *volume, const struct leg *leg,
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const char *file = settings_value(&path->settings, names[i]);
+		const char *counts = settings_value(of_path, names[i]);
 		struct fault warning;
 		char *words;
 
-		if (!*file || *file == '@' || !strcmp(file, settings_value(of_path, names[i])))
+		if (!*file || *file == '@' || !strcmp(file, counts))
 			continue;
 		words = record_words(record);
-		fault_set(&warning, 0,
-			  "warning: leg %u path %u of %s: the node record of open-iscsi has another %s than its file, and counts\n"
-			  "next: if the file is right: iscsiadm -m node %s -o update -n %s -v SECRET",
-			  leg->index, path->index, volume->name, names[i], words,
-			  openiscsi_name(names[i]));
+		if (!*counts)
+			secret_missing(volume, leg, path, names[i], words, &warning);
+		else
+			fault_set(&warning, 0,
+				  "warning: leg %u path %u of %s: the node record of open-iscsi has another %s than its file, and counts\n"
+				  "next: if the file is right: iscsiadm -m node %s -o update -n %s -v SECRET",
+				  leg->index, path->index, volume->name, names[i], words,
+				  openiscsi_name(names[i]));
 		fault_print(&warning);
 		free(words);
 	}

@@ -12,6 +12,8 @@
 /* A record is one way to a target: a portal, over an interface of open-iscsi (iface). */
 #define RECORDS_NEXT	"next: iscsiadm -m discovery -t st -p PORTAL makes records, without logging in"
 
+#define ISCSID_CONF	"/etc/iscsi/iscsid.conf"	/* what new records are made of */
+
 struct records {
 	struct settings *items;		/* names and values as open-iscsi has them */
 	size_t count;

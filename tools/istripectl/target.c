@@ -18,10 +18,10 @@
 #include "initiator.h"
 #include "inquiry.h"
 #include "place.h"
+#include "records.h"
 #include "run.h"
 #include "text.h"
 
-#define ISCSID_CONF	"/etc/iscsi/iscsid.conf"
 #define SCRATCH		"/mnt"		/* a folder that exists, in a mount namespace */
 #define NAME_BYTES	223		/* of the longest iSCSI name, RFC 7143 4.2.7.1 */
 #define NOTHING_FOUND	21		/* exit code of iscsiadm */
