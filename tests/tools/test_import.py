@@ -792,6 +792,22 @@ def test_a_discovery_makes_records_automatic_again(tool, stock, name, value):
     assert not tool.run("import", "db2", "--save", "--take-over")[1]
 
 
+def test_the_way_back(tool, stock):
+    """Records that were manual stay so."""
+    stock(record(), record(T1, "192.0.2.11", **{"node.startup": "automatic"}),
+          record(T2, **{"node.startup": "onboot", "node.conn[0].startup": "automatic"}))
+    discovery(tool, "192.0.2.10,3260")
+    before = (tool.root / "records").read_text()
+    out, _ = tool.run("import", "db", "--save", "--take-over")
+    lines = out.split("db: keep these commands: they give the records back")[1].splitlines()
+    back = [line[2:] for line in lines if line.startswith("  iscsiadm ")]
+    assert len(back) == 4 and (tool.root / "records").read_text() != before
+    for command in back:
+        subprocess.run(["sh", "-c", command], env=tool.env, check=True)
+    assert (tool.root / "records").read_text() == before
+    assert "= Yes" in (tool.root / "etc/iscsi/send_targets/192.0.2.10,3260/st_config").read_text()
+
+
 # The table
 
 def table(tool):

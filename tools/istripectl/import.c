@@ -46,6 +46,7 @@ struct import {
 	struct discoveries discoveries;	/* by which iscsid logs in to targets of the volume */
 	struct host_luns host;	/* what sessions of open-iscsi show */
 	struct file_names others;	/* further targets that show LUNs of the volume */
+	struct file_names back;	/* commands that undo what was done to records */
 	unsigned int shown;	/* commands of a message */
 	struct fault *fault;
 };
@@ -749,10 +750,15 @@ static void automatic_left(struct import *import, size_t first)
 static int manual_set(struct import *import, struct settings *record, const char *startup)
 {
 	char *words = record_words(record);
+	char *back = alloc_printf("iscsiadm -m node %s -o update -n %s -v %s", words, startup,
+				  settings_value(record, startup));
 	int ret = record_set_manual(record, startup, import->fault);
 
-	if (!ret)
+	if (!ret) {
 		printf("%s: %s is manual now: %s\n", import->volume.name, startup, words);
+		file_names_add(&import->back, back);
+	}
+	free(back);
 	free(words);
 	return ret;
 }
@@ -785,20 +791,44 @@ static void defaults_warn(void)
 	free(path);
 }
 
+static int discovery_off(struct import *import, const struct discovery *discovery)
+{
+	int ret = discovery_turn_off(discovery, import->fault);
+	char *words, *back;
+
+	if (ret)
+		return ret;
+	printf("%s: %s is No now: portal %s\n", import->volume.name, discovery->name,
+	       discovery->portal);
+	words = discovery_words(discovery);
+	back = alloc_printf("%s Yes", words);
+	file_names_add(&import->back, back);
+	free(back);
+	free(words);
+	return 0;
+}
+
+static void back_tell(const struct import *import)
+{
+	size_t i;
+
+	if (import->back.count)
+		printf("%s: keep these commands: they give the records back to open-iscsi when the volume is deleted\n",
+		       import->volume.name);
+	for (i = 0; i < import->back.count; i++)
+		printf("  %s\n", import->back.items[i]);
+}
+
 static int take_over(struct import *import)
 {
 	int ret = logins_each(import, manual_set);
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; !ret && i < import->discoveries.count; i++) {
-		const struct discovery *discovery = &import->discoveries.items[i];
-
-		ret = discovery_turn_off(discovery, import->fault);
-		if (ret)
-			break;
-		printf("%s: %s is No now: portal %s\n", import->volume.name, discovery->name,
-		       discovery->portal);
+	while (!ret && i < import->discoveries.count) {
+		ret = discovery_off(import, &import->discoveries.items[i]);
+		i += !ret;
 	}
+	back_tell(import);
 	defaults_warn();
 	if (ret)
 		automatic_left(import, i);
@@ -905,6 +935,7 @@ int command_import(const struct command *command, int argc, char **argv)
 	discoveries_free(&import.discoveries);
 	host_luns_free(&import.host);
 	file_names_free(&import.others);
+	file_names_free(&import.back);
 	volume_free(&import.given);
 	volume_free(&import.volume);
 	return code;
