@@ -579,6 +579,12 @@ FAULTS = [
     ("fstab", both(file("etc/fstab", "UUID=ab-cd /srv xfs defaults 0 0"),
                    link("dev/disk/by-uuid/ab-cd", "../../istripe0")),
      "options defaults", f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
+    # A logical volume on LUKS on a partition.
+    ("fstab", both(file("etc/fstab", "/dev/vg/lv /srv xfs defaults 0 0"),
+                   file("dev/dm-3", ""), link("dev/vg/lv", "../dm-3"),
+                   file("sys/block/dm-3/slaves/dm-2/dev", "253:2"),
+                   file("sys/block/dm-2/slaves/istripe0p1/dev", "259:1")),
+     "options defaults", f"options {FSTAB_OPTIONS}", "editor /etc/fstab"),
     ("fstab", both(file("etc/fstab", f"/dev/istripe0 {FSTAB}"), file("dev/istripe0", "")),
      "/dev/istripe0", "/dev/istripe/db, or the UUID", "editor /etc/fstab"),
     ("crypttab", file("etc/crypttab", "safe /dev/istripe/db none luks"), "options luks",

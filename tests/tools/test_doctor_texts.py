@@ -112,7 +112,7 @@ def told(tool, code):
     (both(path_file("fenced_through", ""), path_file("unproven", "")), "no proof has been made yet"),
     (both(without("etc/crypttab"), unreadable("etc/crypttab")),
      "/etc/crypttab cannot be read: Is a directory"),
-    (without("etc/crypttab"), "/etc/crypttab does not name the disk"),
+    (without("etc/crypttab"), "no line of /etc/crypttab is known to be on the disk"),
 ])
 def test_what_is_skipped(host, plant, text):
     plant(host)

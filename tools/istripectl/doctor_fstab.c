@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "doctor.h"
 #include "fact.h"
+#include "holder.h"
 #include "place.h"
 
 /* Why these: Documentation/usage.rst, File systems. */
@@ -36,15 +37,6 @@ static char *tab_device(const char *spec)
 	return place_path("%s", spec);
 }
 
-/* Whether @name is @disk or a partition of it: istripe1 is not one of istripe11. */
-static bool is_part_of(const char *name, const char *disk)
-{
-	size_t bytes = strlen(disk);
-
-	return !strncmp(name, disk, bytes) && (!name[bytes] || name[bytes] == 'p' ||
-					       name[bytes] == '-');
-}
-
 static bool tab_means(const struct doctor_volume *volume, const char *spec)
 {
 	char *by_name = alloc_printf("/dev/istripe/%s", volume->name);
@@ -52,7 +44,7 @@ static bool tab_means(const struct doctor_volume *volume, const char *spec)
 	char *real = fact_link(tab_device(spec));
 	const char *device = volume->up ? volume->live.name : NULL;
 	bool means = !strcmp(spec, by_name) || !strcmp(spec, by_id) ||
-		     (real && device && is_part_of(real, device));
+		     (real && device && holder_is_on(real, device));
 
 	free(by_name);
 	free(by_id);
@@ -162,7 +154,7 @@ void doctor_fstab(struct doctor *doctor, const struct doctor_volume *volume)
 	if (!text)
 		doctor_unread(doctor, "/etc/fstab", 0);
 	else if (!found)
-		doctor_skip(doctor, "/etc/fstab does not name the disk");
+		doctor_skip(doctor, "no line of /etc/fstab is known to be on the disk");
 	free(text);
 }
 
@@ -215,7 +207,7 @@ void doctor_crypttab(struct doctor *doctor, const struct doctor_volume *volume)
 	if (ret && ret != -ENOENT)
 		doctor_unread(doctor, "/etc/crypttab", ret);
 	else if (!found)
-		doctor_skip(doctor, "/etc/crypttab does not name the disk");
+		doctor_skip(doctor, "no line of /etc/crypttab is known to be on the disk");
 	free(text);
 	free(path);
 }

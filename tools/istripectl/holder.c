@@ -146,6 +146,40 @@ int holder_find(const char *device, struct fault *fault)
 	return count;
 }
 
+#define LAYERS	16	/* of devices on each other; sysfs has no circle */
+
+/* istripe1 is no part of istripe11. */
+static bool is_part_of(const char *name, const char *disk)
+{
+	size_t bytes = strlen(disk);
+
+	return !strncmp(name, disk, bytes) && (!name[bytes] || name[bytes] == 'p' ||
+					       name[bytes] == '-');
+}
+
+static bool is_on(const char *device, const char *disk, unsigned int layers)
+{
+	struct file_names names = { 0 };
+	bool on = is_part_of(device, disk);
+	char *dir;
+	size_t i;
+
+	if (on || !layers)
+		return on;
+	dir = place_path("/sys/block/%s/slaves", device);
+	file_list(dir, &names);
+	for (i = 0; i < names.count && !on; i++)
+		on = is_on(names.items[i], disk, layers - 1);
+	file_names_free(&names);
+	free(dir);
+	return on;
+}
+
+bool holder_is_on(const char *device, const char *disk)
+{
+	return is_on(device, disk, LAYERS);
+}
+
 /* Is it "/dev/istripe0", or "/dev/istripe0p1", but not "/dev/istripe01"? And "/dev/sda1" of sda. */
 static bool is_of_disk(const char *node, const char *device)
 {

@@ -3,6 +3,8 @@
 #ifndef ISTRIPECTL_HOLDER_H
 #define ISTRIPECTL_HOLDER_H
 
+#include <stdbool.h>
+
 #include "fault.h"
 #include "file.h"
 
@@ -14,6 +16,15 @@
  * Return: how many are seen from here.
  */
 int holder_find(const char *device, struct fault *fault);
+
+/**
+ * holder_is_on() - whether a device is on a disk: a partition, LVM, LUKS, or more of these
+ * @device: as dm-3
+ * @disk: as istripe0
+ *
+ * Return: whether it is, or is the disk itself.
+ */
+bool holder_is_on(const char *device, const char *disk);
 
 /**
  * holder_find_processes() - processes that have a disk or a partition of it open
