@@ -477,7 +477,7 @@ FAULTS = [
     ("open-iscsi-record",
      record("var/lib/iscsi/nodes", "manual\nnode.conn[0].startup = automatic"),
      "node.conn[0].startup = automatic", "node.conn[0].startup = manual",
-     "-p 192.0.2.10 -o update -n node.conn[0].startup -v manual"),
+     "-p 192.0.2.10 -o update -n 'node.conn[0].startup' -v manual"),
     ("open-iscsi-record", file("etc/iscsi/send_targets/192.0.3.10,3260/st_config",
                                "discovery.sendtargets.use_discoveryd = Yes"),
      "discovery.sendtargets.use_discoveryd = Yes", "discovery.sendtargets.use_discoveryd = No",

@@ -573,7 +573,8 @@ def test_automatic_logins_of_the_connection(tool, stock):
     commands = [f"-m node -T {T1} " + command.format("conn[0]."),
                 f"-m node -T {T2} " + command.format(""),
                 f"-m node -T {T2} " + command.format("conn[0].")]
-    assert re.findall(r"  iscsiadm (-m node -T .*)", err) == commands
+    told = [shell_words(line)[1:] for line in re.findall(r"  (iscsiadm -m node -T .*)", err)]
+    assert told == [command.split() for command in commands] and "-n 'node.conn[0].startup'" in err
     tool.run("import", "db", "--save", "--take-over")
     assert asked(tool)[-3:] == commands
     assert not re.search(r"startup = (?!manual)", (tool.root / "records").read_text())

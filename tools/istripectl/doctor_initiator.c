@@ -284,9 +284,11 @@ static char *record_change(const char *target, const char *portal, const char *s
 {
 	char *address = alloc_printf("%.*s", (int)strcspn(portal, ","), portal);
 	char *target_word = text_quoted(target), *address_word = text_quoted(address);
+	char *name = text_quoted(startup);
 	char *change = alloc_printf("iscsiadm -m node -T %s -p %s -o update -n %s -v manual",
-				    target_word, address_word, startup);
+				    target_word, address_word, name);
 
+	free(name);
 	free(address_word);
 	free(target_word);
 	free(address);

@@ -595,11 +595,12 @@ static int logins_each(struct import *import, startup_call call)
 /* The command that keeps open-iscsi from logging in by a record. */
 static int manual_add(struct import *import, struct settings *record, const char *startup)
 {
-	char *words = record_words(record);
+	char *words = record_words(record), *name = text_quoted(startup);
 
 	if (import->shown++ < SHOWN)
 		fault_add(import->fault, "  iscsiadm -m node %s -o update -n %s -v manual", words,
-			  startup);
+			  name);
+	free(name);
 	free(words);
 	return 0;
 }
@@ -749,8 +750,8 @@ static void automatic_left(struct import *import, size_t first)
 
 static int manual_set(struct import *import, struct settings *record, const char *startup)
 {
-	char *words = record_words(record);
-	char *back = alloc_printf("iscsiadm -m node %s -o update -n %s -v %s", words, startup,
+	char *words = record_words(record), *name = text_quoted(startup);
+	char *back = alloc_printf("iscsiadm -m node %s -o update -n %s -v %s", words, name,
 				  settings_value(record, startup));
 	int ret = record_set_manual(record, startup, import->fault);
 
@@ -759,6 +760,7 @@ static int manual_set(struct import *import, struct settings *record, const char
 		file_names_add(&import->back, back);
 	}
 	free(back);
+	free(name);
 	free(words);
 	return ret;
 }
