@@ -144,7 +144,7 @@ def test_buffer_changes_with_a_digest(make_lio, make_volume, link):
             writer = threading.Thread(target=os.pwrite, args=(disk.fd, buffer, at * MIB))
             with silent(link):
                 writer.start()
-                wait_for("the data to be TCP's", lambda: int(read(sent)) > before + KIB)
+                wait_for("the data to be TCP's", lambda before=before: int(read(sent)) > before + KIB)
                 buffer[:] = b"\xff" * KIB
             writer.join(60)
             assert not writer.is_alive()

@@ -223,6 +223,31 @@ def test_down_flushes_over_the_other_path(server, make_volume, links, kernel_log
     assert not kernel_log.matching(f"{volume.name}: .*is not flushed")
 
 
+def test_down_waits_for_a_slow_flush(server, make_volume, links, kernel_log):
+    """No session is cut off while half of the time is left, however many paths there are."""
+    asked = []
+
+    async def on_command(run, conn, task):
+        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.armed:
+            return False
+        asked.append(conn.session.isid.hex())
+        await asyncio.sleep(6)
+        return False
+
+    target = server.load(Scenario("slow", hooks={"on_command": on_command}), VolatileDisk)
+    volume = volume_over(make_volume, [*links, links[0]], [server.port] * 3, target,
+                         path={**FAST, **PATIENCE})
+    set_isids(volume, 3)
+    with Direct(volume.enable()) as disk:
+        wait_for("all paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
+        disk.write(AT, noise(64 * KIB, 1))
+    server.arm()
+    volume.disable()
+    assert asked == ISIDS[:1]
+    assert cut(target.disk) == 0
+    assert not kernel_log.matching(f"{volume.name}: .*is not flushed")
+
+
 #: Sense data, how often one leg says so, and what fsync() comes to.
 FLUSHES = [
     ((3, 0x0C, 0x00), 1, errno.ENODATA),

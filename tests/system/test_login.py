@@ -238,7 +238,7 @@ def test_nic_that_borrows_an_address(make_lio, make_volume, links, owner, routed
                 run("ip", "route", "add", f"{link.address}/32", "dev", link.nic, "src", link.source)
             with open(volume.enable(), "rb") as disk:
                 disk.read(MIB)
-            assert network.established()[0][0].startswith(f"{link.source}:")
+            assert network.established()[0][0].startswith(f"{link.source}%{link.nic}:")
             volume.disable()
         finally:
             run("ip", "addr", "del", f"{link.source}/32", "dev", owner)

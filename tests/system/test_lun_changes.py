@@ -271,7 +271,7 @@ def test_page_83h_comes(one_path, server, make_volume, links):
     assert server.violations() == []
 
 
-@pytest.mark.parametrize("before,after", [(0, 65535), (131072, 65535), (0, 4096)])
+@pytest.mark.parametrize("before,after", [(0, 65535), (131072, 65535), (0, 16384)])
 def test_a_limit_that_no_request_reaches(one_path, server, before, after):
     """LIO tells that of its backend, which may be another one behind another node."""
     volume, lun = one_path(max_transfer=before)
