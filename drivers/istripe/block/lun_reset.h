@@ -29,7 +29,11 @@ void istripe_lun_reset_live(struct istripe_nexus *nexus);
 /* Sets nexus->resettable. Waits while a reset quiesces other nexuses, four seconds at most. */
 void istripe_lun_reset_expect(struct istripe_nexus *nexus);
 
-/* Somebody has decided how long it may take: a reset under way has had its time. Any context. */
+/**
+ * istripe_lun_reset_hurry() - a reset that is under way has had its time
+ * @leg: that runs
+ * Context: any.
+ */
 void istripe_lun_reset_hurry(struct istripe_leg *leg);
 
 void istripe_lun_reset_init(struct istripe_leg *leg);
