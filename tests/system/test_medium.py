@@ -13,8 +13,9 @@ import pytest
 
 from conftest import MIB
 from lab.disk import Direct, noise, same
-from lab.ghost import volume_over
-from lab.shell import on_failure
+from lab.ghost import ISIDS, path_is, volume_over
+from lab.shell import on_failure, wait_for
+from scripted.ghost import Gate
 from scripted.scenario import Scenario, silence
 from scripted.scsi import READ_16, WRITE_16, Result
 
@@ -88,6 +89,55 @@ def test_reads_of_others_that_were_merged(server, make_volume, link, sense, numb
     finally:
         os.close(fd)
     assert server.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe", "the leg that fails")
+@pytest.mark.parametrize(("lost", "number"), [(True, errno.ENOLINK), (False, errno.EIO)],
+                         ids=["lost", "unserved"])
+def test_reads_of_another_leg_that_were_merged(make_server, make_volume, link, lost, number):
+    """They end well. The leg that fails is waited for once, not for each of its reads."""
+    servers, gate, asked = [make_server() for _ in range(2)], Gate(), []
+
+    async def count(run, _conn, task):
+        if task.opcode == READ_16 and run.armed:
+            asked.append(struct.unpack_from(">I", task.cdb, 10)[0] * 512 // BLOCK)
+        return False
+
+    async def refuse(run, conn, task):
+        if task.opcode != READ_16 or not run.armed:
+            return False
+        await run.target.respond(conn, task, Result.check(2, 4, 3))
+        return True
+
+    hooks = {"on_command": count}, {**gate.hooks, "on_command": refuse}
+    for index, server in enumerate(servers):
+        server.load(Scenario("one of two", hooks=hooks[index]), identity=f"6001405{index:025x}")
+    legs = [{"portal": f"{link.address}:{server.port}", "target_name": server.target.iqn, "lun": 0,
+             "isid": isid, "default_time2wait": 0} for server, isid in zip(servers, ISIDS)]
+    volume = make_volume(servers[0].target, path=legs[0], more_legs=legs[1:], chunk_bytes=BLOCK,
+                         recovery_timeout_ms=5000)
+    good = range(0, READS, 2)
+    servers[0].target.disk.data[MIB // 2:MIB // 2 + len(good) * BLOCK] = b"".join(
+        bytes([index + 1]) * BLOCK for index in good)
+    fd = os.open(volume.enable(), os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, READS * BLOCK) as memory:
+            if lost:
+                gate.close(servers[1], ISIDS[1])
+                wait_for("the loss", lambda: path_is(volume, 0, live=False, leg=1), 60)
+            for server in servers:
+                server.arm()
+            start = time.monotonic()
+            results = read_together(fd, memory, MIB)
+            took_s = time.monotonic() - start
+            assert max(asked) == len(good), "the reads were not merged"
+            assert results == [BLOCK if index in good else -number for index in range(READS)]
+            assert took_s < 15
+            for index in good:
+                assert memory[index * BLOCK:(index + 1) * BLOCK] == bytes([index + 1]) * BLOCK
+    finally:
+        os.close(fd)
+    assert servers[0].violations() == []
 
 
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",

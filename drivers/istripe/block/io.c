@@ -65,14 +65,27 @@ static void io_task_end(struct istripe_leg_task *leg_task)
 	io_put(leg_task->io);
 }
 
+/* Other blocks of the leg may be good. */
+static bool status_is_of_blocks(blk_status_t status)
+{
+	return status == BLK_STS_MEDIUM || status == BLK_STS_PROTECTION ||
+	       status == BLK_STS_TARGET;
+}
+
 static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
 {
+	struct istripe_io *io = leg_task->io;
+
 	if (unlikely(leg_task->flushes))
 		istripe_write_through_write(leg_task);
 	if (leg_task->resent)
 		istripe_ghosts_fail(leg_task);
+	if (!status_is_of_blocks(status)) {
+		WRITE_ONCE(io->leg_status, status);
+		set_bit(leg_task->leg->index, io->failed_legs);
+	}
 	/* Any of several errors will do; BLK_STS_OK never overwrites one. */
-	WRITE_ONCE(leg_task->io->status, status);
+	WRITE_ONCE(io->status, status);
 	io_task_end(leg_task);
 }
 
@@ -810,6 +823,10 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 
 		leg_task->failed = io_task_failed;
 		leg_task->task.done = io_task_done;
+		if (unlikely(io->single_bio) && test_bit(leg->index, io->failed_legs)) {
+			io_task_failed(leg_task, io->leg_status);
+			continue;
+		}
 		legs |= BIT_ULL(leg->index);
 		atomic64_inc(&leg->commands);
 		istripe_leg_submit(leg_task, more ? ISTRIPE_SUBMIT_MORE : ISTRIPE_SUBMIT_NOW);
@@ -818,16 +835,21 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 	return legs;
 }
 
+/* Tasks of a leg follow each other. */
+static bool io_is_of_several_legs(const struct istripe_io *io)
+{
+	return io->task_count > 1 && io->tasks[0].leg != io->tasks[io->task_count - 1].leg;
+}
+
 /*
- * The block layer merges adjacent reads, of several processes perhaps. Blocks that cannot be read
- * are an error of those who have asked for them: each bio is read again for itself, the first one
- * first.
+ * The block layer merges adjacent reads, of several processes perhaps. Blocks that cannot be read,
+ * and legs that fail, are an error of those who have asked for them: each bio is read again for
+ * itself, the first one first. A leg that has failed is not waited for again.
  */
 static bool io_is_merged_read(const struct istripe_io *io, const struct request *rq)
 {
-	return (io->status == BLK_STS_MEDIUM || io->status == BLK_STS_PROTECTION ||
-		io->status == BLK_STS_TARGET) &&
-	       req_op(rq) == REQ_OP_READ && rq->bio != rq->biotail;
+	return io->status != BLK_STS_OK && req_op(rq) == REQ_OP_READ && rq->bio != rq->biotail &&
+	       (status_is_of_blocks(io->status) || io_is_of_several_legs(io));
 }
 
 /* True: the request, or the next bio of it, is to be sent. False: it ends, or its last bio. */

@@ -10,6 +10,7 @@
 #include <linux/blk-mq.h>
 
 #include "block/leg_task.h"
+#include "layout/stripe.h"
 
 struct istripe_volume;
 
@@ -19,6 +20,8 @@ struct istripe_io {
 	unsigned long started;		/* jiffies */
 	u32 lane;
 	bool single_bio;		/* merged reads have failed: each bio is read for itself */
+	blk_status_t leg_status;	/* for reads of these, which are not asked again: */
+	DECLARE_BITMAP(failed_legs, ISTRIPE_STRIPE_LEGS_MAX);
 	u32 task_count;
 	struct istripe_leg_task tasks[];	/* for each leg, or each part of its share */
 };

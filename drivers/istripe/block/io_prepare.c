@@ -219,6 +219,8 @@ void istripe_io_prepare(struct istripe_io *io, struct istripe_volume *volume, st
 	io->started = jiffies;
 	io->task_count = 0;
 	io->single_bio = rq->rq_flags & RQF_DONTPREP;
+	if (!io->single_bio)
+		bitmap_zero(io->failed_legs, ISTRIPE_STRIPE_LEGS_MAX);
 	if (req_op(rq) == REQ_OP_FLUSH)
 		io_prepare_flush(io, volume, rq);
 	else
