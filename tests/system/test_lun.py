@@ -170,7 +170,7 @@ def test_limit_that_a_target_does_not_tell(server, link, make_volume, vendor, pr
 def test_physical_blocks(server, link, make_volume, stock, exponent, lowest):
     """Blocks of 512 bytes, 2^exponent of them one of the medium's, the first one at LBA `lowest`.
 
-    sd tells the same. Several legs have no common alignment: of those nothing is told.
+    sd tells the same, and so do several legs that are equal in that.
     """
     target = server.load(HONEST, physical_exponent=exponent, lowest_aligned=lowest, doors=2)
     portal = f"{link.address}:{server.port}"
@@ -184,12 +184,34 @@ def test_physical_blocks(server, link, make_volume, stock, exponent, lowest):
     one.disable()
     two.enable()
     assert [two.queue(name) for name in names[:2]] == blocks[:2]
-    assert alignment(two.device()) == 0
+    assert alignment(two.device()) == 512 * lowest
     two.disable()
     disk = stock.login(portal, target.settings.name)
     assert [stock_queue(disk, name) for name in names] == blocks
     assert alignment(disk.name) == 512 * lowest
     assert server.violations() == []
+
+
+@pytest.mark.parametrize("settings,chunk_bytes", [
+    ([{"physical_exponent": 3, "lowest_aligned": 7}, {"physical_exponent": 3}], 64 * KIB),
+    ([{"physical_exponent": 3, "lowest_aligned": 7},
+      {"physical_exponent": 4, "lowest_aligned": 7}], 64 * KIB),
+    ([{"physical_exponent": 4, "lowest_aligned": 7}] * 2, 4 * KIB),
+], ids=["start", "size", "chunk"])
+def test_physical_blocks_without_a_common_alignment(make_server, link, make_volume, settings,
+                                                    chunk_bytes):
+    """Legs that begin differently, or whose blocks chunks would cut: of those nothing is told."""
+    servers = [make_server() for _ in settings]
+    for index, (server, each) in enumerate(zip(servers, settings)):
+        server.load(HONEST, identity=f"6001405{index:025x}", **each)
+    legs = [{"portal": f"{link.address}:{server.port}", "lun": 0,
+             "target_name": server.target.settings.name} for server in servers]
+    volume = make_volume(servers[0].target, path=legs[0], more_legs=legs[1:],
+                         chunk_bytes=chunk_bytes)
+    volume.enable()
+    largest = max(512 << each["physical_exponent"] for each in settings)
+    assert volume.queue("physical_block_size") == str(largest)
+    assert alignment(volume.device()) == 0
 
 
 def alignment(name):

@@ -255,6 +255,33 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 	srcu_read_unlock(&leg->srcu, section);
 }
 
+static u32 leg_alignment_offset_bytes(const struct istripe_leg *leg)
+{
+	const struct istripe_volume *volume = leg->volume;
+
+	return leg_grain_offset_bytes(volume,
+				      leg->lun.capacity.lowest_aligned_lba * volume->block_bytes,
+				      leg->lun.capacity.physical_block_bytes);
+}
+
+/* Of several legs if it is the same for all, and chunks are made of whole physical blocks. */
+static u32 volume_alignment_offset_bytes(const struct istripe_volume *volume)
+{
+	const struct istripe_leg *first = volume->legs[0], *leg;
+	u32 physical_bytes = first->lun.capacity.physical_block_bytes;
+	u32 offset_bytes = leg_alignment_offset_bytes(first);
+	u32 i;
+
+	for (i = 1; i < volume->leg_count; i++) {
+		leg = volume->legs[i];
+		if (leg->lun.capacity.physical_block_bytes != physical_bytes ||
+		    leg_alignment_offset_bytes(leg) != offset_bytes ||
+		    istripe_stripe_io_min_bytes(&volume->stripe) % physical_bytes)
+			return 0;
+	}
+	return offset_bytes;
+}
+
 /* The hints of the only LUN; those of the stripe with several. */
 static void derive_hints(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
 {
@@ -264,12 +291,9 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 
 	limits->io_min_bytes = istripe_stripe_io_min_bytes(&volume->stripe);
 	limits->io_opt_bytes = istripe_stripe_io_opt_bytes(&volume->stripe);
+	limits->alignment_offset_bytes = volume_alignment_offset_bytes(volume);
 	if (volume->leg_count > 1)
 		return;
-	limits->alignment_offset_bytes =
-		leg_grain_offset_bytes(volume,
-				       lun->capacity.lowest_aligned_lba * volume->block_bytes,
-				       lun->capacity.physical_block_bytes);
 	/* As sd does: figures that do not fit each other are no hints. */
 	if (granularity & (limits->physical_block_bytes - 1))
 		granularity = 0;
