@@ -20,12 +20,13 @@ static bool sysctl_number(const char *name, unsigned int index, long long *value
 {
 	char *text = fact_text(place_path("/proc/sys/net/ipv4/%s", name));
 	char *word = text ? fact_word(text, index) : NULL;
+	bool found = word;
 
-	if (word)
+	if (found)
 		*value = strtoll(word, NULL, 10);
 	free(text);
 	free(word);
-	return word;
+	return found;
 }
 
 /* Buffers */

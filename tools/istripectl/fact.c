@@ -25,10 +25,13 @@ bool fact_number(char *path, long long *number)
 {
 	char *text = fact_text(path), *end = text;
 
+	bool found;
+
 	if (text)
 		*number = strtoll(text, &end, 10);
+	found = end != text;
 	free(text);
-	return end != text;
+	return found;
 }
 
 bool fact_is_dir(char *path)
