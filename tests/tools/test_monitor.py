@@ -56,6 +56,18 @@ def test_lines(volume):
                      "db leg 0: waiting -> live", "db leg 0 path 0: backoff -> live"]
 
 
+def test_the_reason_of_the_volume_is_that_of_a_leg_in_its_state(volume):
+    """Leg 0 has lost one of its paths and still serves; leg 1 does not, and I/O fails for it."""
+    for name in ("legs/1", "legs/1/paths/0"):
+        volume.put(f"{BASE}/{name}/state", "live")
+    steps(volume, "echo failed >state; echo degraded >legs/0/state; "
+                  "echo a lost path >legs/0/last_error; echo failed >legs/1/state; "
+                  "echo no answer >legs/1/last_error")
+    assert plain(volume.run("monitor")[0]) == [
+        "db: live -> failed: no answer", "db leg 0: live -> degraded: a lost path",
+        "db leg 1: live -> failed: no answer"]
+
+
 def test_lost_and_back_between_two_looks(volume):
     """The counter of a path tells."""
     volume.put(f"{PATH}/reconnects", "7")

@@ -142,7 +142,9 @@ static void live_add(struct states *states, const char *volume, const char *devi
 		states->items[of_leg].overlays = count_of(leg, "overlay_bytes");
 		slow_set(&states->items[of_leg], &group, leg);
 		paths_add(states, volume, device, leg, of_leg);
-		reason_pass(states, of_volume, of_leg);
+		/* It has the worst state of its legs: others may serve, each with an error. */
+		if (!strcmp(states->items[of_leg].state, states->items[of_volume].state))
+			reason_pass(states, of_volume, of_leg);
 	}
 }
 
