@@ -473,7 +473,7 @@ FAULTS = [
     Fault("read-ahead", "read-ahead", file(f"{QUEUE}/read_ahead_kb", "64"),
           "65536 bytes, wanted: 262144", "echo 256 > /sys/block/istripe0/queue/read_ahead_kb"),
     Fault("short-requests", "max-sectors", file(f"{QUEUE}/max_sectors_kb", "64"),
-          "65536 bytes, wanted: 131072", "echo 4096 > /sys/block/istripe0/queue/max_sectors_kb"),
+          "65536 bytes, wanted: 131072", "echo 128 > /sys/block/istripe0/queue/max_sectors_kb"),
     Fault("chunk", "chunk", file("sys/block/istripe0/stat",
                                  "900000 0 57600000 0 100000 0 6400000 0 0 400000 999"),
           "65536 bytes, wanted: 16384", "istripectl create NEW --chunk 16K", "most of 2 legs wait",

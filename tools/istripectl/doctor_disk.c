@@ -83,7 +83,7 @@ void doctor_read_ahead(struct doctor *doctor, const struct doctor_volume *volume
 
 void doctor_max_sectors(struct doctor *doctor, const struct doctor_volume *volume)
 {
-	long long now, most, stripe = stripe_bytes(volume) / KILOBYTE;
+	long long now, most, wanted, stripe = stripe_bytes(volume) / KILOBYTE;
 
 	if (!is_up(doctor, volume))
 		return;
@@ -92,14 +92,15 @@ void doctor_max_sectors(struct doctor *doctor, const struct doctor_volume *volum
 		doctor_unread(doctor, "max_sectors_kb", 0);
 		return;
 	}
-	if (now >= stripe || now >= most)
+	wanted = most < stripe ? most : stripe;
+	if (now >= wanted)
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("%lld", now * KILOBYTE),
-			.wanted = alloc_printf("%lld", (most < stripe ? most : stripe) * KILOBYTE),
-			.next = alloc_printf("echo %lld > /sys/block/%s/queue/max_sectors_kb", most,
-					     volume->live.name),
+			.wanted = alloc_printf("%lld", wanted * KILOBYTE),
+			.next = alloc_printf("echo %lld > /sys/block/%s/queue/max_sectors_kb",
+					     wanted, volume->live.name),
 		},
 		"large requests are cut before they reach all legs");
 }
