@@ -153,7 +153,7 @@ def test_nothing_is_there(tool, tmp_path, bytes_there):
 
 
 @pytest.mark.parametrize("change, said", [
-    ({"role": 0}, "repeated, leg 0 is role 0 already"),
+    ({"role": 0}, "leg 0: repeated, two of the devices have its role"),
     ({"role": 1, "events": 9}, "event count is 7, on leg 1 it is 9, the leg is stale"),
     ({"role": 1, "chunk": 256}, "chunk in sectors is"),
 ])
@@ -166,6 +166,30 @@ def test_legs_that_do_not_fit(tool, tmp_path, two, change, said):
 def test_a_leg_is_missing(tool, two):
     array, = examine(tool, two[1], code=1)["arrays"]
     assert array["reason"] == "leg 0: missing, the array has 2 legs, 1 are given"
+
+
+@pytest.mark.parametrize("given, said", [
+    # As leg 2 is not leg 1, though it is the second one that is given.
+    (((0, 7), (2, 9)), "leg 1: missing, the array has 3 legs, 2 are given"),
+    (((1, 7), (2, 9)), "leg 0: missing, the array has 3 legs, 2 are given"),
+    (((0, 7), (1, 9)), "leg 0: event count is 7, on leg 1 it is 9, the leg is stale"),
+    (((0, 9), (1, 9), (2, 7)), "leg 2: event count is 7, on leg 0 it is 9, the leg is stale"),
+    (((1, 7), (1, 9), (0, 9)), "leg 1: repeated, two of the devices have its role"),
+])
+def test_the_leg_that_is_named_is_a_role(tool, tmp_path, given, said):
+    legs = [image(tmp_path / f"leg{number}", superblock(role, legs=3, events=events))
+            for number, (role, events) in enumerate(given)]
+    array, = examine(tool, *legs, code=1)["arrays"]
+    assert array["reason"] == said and not array["complete"]
+    assert f": {said}\n" in tool.run("examine", *reversed(legs), code=1)[0]
+
+
+def test_blocks_of_a_device_when_a_leg_is_missing(tool, tmp_path):
+    legs = [image(tmp_path / f"leg{role}", superblock(role, legs=3)) for role in (0, 2)]
+    for size, leg in zip((512, 4096), legs, strict=True):
+        tool.put(f"fake/block/{leg.name}", size)
+    array, = examine(tool, *legs, code=1)["arrays"]
+    assert array["reason"] == "leg 1: missing, the array has 3 legs, 2 are given"
 
 
 def test_two_arrays(tool, tmp_path, two):

@@ -120,6 +120,28 @@ static void leg_put(struct array *array, const struct device *device)
 	array->count++;
 }
 
+/*
+ * The driver's texts number legs as they are given, which are their roles as long as none is
+ * missing or repeated before them.
+ */
+static void roles_check(struct array *array)
+{
+	unsigned int i;
+
+	for (i = 0; i < array->count && !*array->reason; i++) {
+		const struct superblock *super = &array->legs[i]->super;
+
+		if (super->role < i)
+			snprintf(array->reason, sizeof(array->reason),
+				 "leg %u: repeated, two of the devices have its role",
+				 super->role);
+		else if (super->role > i)
+			snprintf(array->reason, sizeof(array->reason),
+				 "leg %u: missing, the array has %u legs, %u are given", i,
+				 super->legs, array->count);
+	}
+}
+
 /* As the driver has it, of devices: blocks of one size, not smaller than the superblocks say. */
 static void blocks_check(struct array *array)
 {
@@ -162,11 +184,13 @@ static bool array_next(struct devices *devices, struct array *array)
 		device->told = true;
 		leg_put(array, device);
 	}
+	roles_check(array);
 	for (i = 0; i < array->count; i++) {
 		fds[i] = array->legs[i]->fd;
 		bytes[i] = array->legs[i]->bytes;
 	}
-	if (first && superblock_check(fds, bytes, array->count, array->reason) && !*array->reason)
+	if (first && !*array->reason &&
+	    superblock_check(fds, bytes, array->count, array->reason) && !*array->reason)
 		snprintf(array->reason, sizeof(array->reason), "it cannot be read");
 	if (first)
 		blocks_check(array);
