@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from iscsiadm import LATER, ONLY_ROOT, RECORD, SECRET, T1, rebind, record, update
+from iscsiadm import LATER, ONLY_ROOT, RECORD, SECRET, T1, change, rebind, record, update
 
 pytestmark = pytest.mark.slow
 
@@ -481,6 +481,34 @@ def test_save_names_what_records_say_otherwise(tool, volume):
     obey(tool, err)
     assert tool.run("save", "db")[1] == ""
     assert changed(before, again(tool)) == {"db/recovery_timeout_ms": "-1"}
+
+
+@pytest.mark.parametrize("legs, saved, each", [
+    (4, 64, 16), (4, 62, None), (3, 1024, 342), (4, 128, None),
+])
+def test_save_names_the_queue_depth_of_each_leg(tool, stock, legs, saved, each):
+    """The volume has that of all legs; 32 of each is left out."""
+    name = "node.session.queue_depth"
+    stock(*(record(f"{T1}{leg}", **{name: "7"}) for leg in range(legs)))
+    tool.run("import", "db", "--save")
+    tool.run("up", "db")
+    assert files(tool)["db/queue_depth"] == str(7 * legs)
+    for leg in range(legs):
+        change(tool, name, "8", "node", "-T", f"{T1}{leg}")
+    tool.run("down", "db")
+    tool.run("apply", "db")
+    assert files(tool)["db/queue_depth"] == str(8 * legs)
+    tool.run("set", "db", f"queue_depth={saved}")
+    _, err = tool.run("save", "db", code=1)
+    assert f'queue_depth "{saved}" -> "{8 * legs}"' in err
+    commands = [f"  iscsiadm -m node -T {T1}{leg} -o update -n {name} -v {each}\n"
+                for leg in range(legs)]
+    assert (f"-n {name}" in err) == bool(each)
+    if each:
+        assert all(command in err for command in commands)
+        for leg in range(legs):
+            change(tool, name, each, "node", "-T", f"{T1}{leg}")
+        assert tool.run("save", "db")[1] == ""
 
 
 def test_save_invents_no_secret_that_a_record_says(tool, volume):

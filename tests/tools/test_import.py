@@ -191,6 +191,24 @@ def test_values(tool, stock, theirs, value, ours):
     assert set(before) <= set(after)
 
 
+@pytest.mark.parametrize("legs, each, ours", [
+    (4, 16, "64"), (4, 32, None), (4, 256, "1024"), (3, 1000, "1024"), (1, 16, "16"),
+])
+def test_queue_depth_is_of_all_legs(tool, stock, legs, each, ours):
+    """A record says it of each LUN, and the disk has it for all of them."""
+    depth = {"node.session.queue_depth": str(each)}
+    stock(*(record(f"{T1}{leg}", address, **depth) for leg in range(legs)
+            for address in ("192.0.2.10", "192.0.2.11")))
+    out, err = tool.run("import", "db")
+    assert sections(out)["volume"].get("queue_depth") == ours
+    assert err == (
+        f"istripectl: warning: db: queue_depth = {ours} is for all of its {legs} legs: "
+        f"node.session.queue_depth = {each} of the records is that of each\n"
+        if ours and legs > 1 else "")
+    out, err = tool.run("import", "db", "--once", "--set", "queue_depth=9")
+    assert sections(out)["volume"]["queue_depth"] == "9" and not err
+
+
 @pytest.mark.parametrize("theirs, value, message", [
     ("node.session.queue_depth", "2048", "queue_depth is 1 to 1024"),
     ("node.session.queue_depth", "many", "queue_depth is 1 to 1024"),

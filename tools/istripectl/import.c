@@ -418,6 +418,27 @@ static int portals_resolve(struct leg *leg, struct fault *fault)
 	return ret;
 }
 
+/* A value of --set is that of all legs. */
+static void queue_depth_fit(struct import *import)
+{
+	static const char name[] = "queue_depth";
+	struct volume *volume = &import->volume;
+	struct fault warning;
+	char *each;
+
+	if (settings_find(&import->given.settings, name))
+		return;
+	each = alloc_text(settings_value(&volume->settings, name));
+	if (openiscsi_of_all_legs(&volume->settings, name, volume->leg_count)) {
+		fault_set(&warning, 0,
+			  "warning: %s: queue_depth = %s is for all of its %zu legs: node.session.queue_depth = %s of the records is that of each",
+			  volume->name, settings_value(&volume->settings, name),
+			  volume->leg_count, each);
+		fault_print(&warning);
+	}
+	free(each);
+}
+
 static int volume_fill(struct import *import)
 {
 	const struct volume *given = &import->given;
@@ -443,6 +464,8 @@ static int volume_fill(struct import *import)
 				"open-iscsi has no node record for TCP\n" RECORDS_NEXT);
 	if (!ret)
 		ret = initiator_take(&import->volume, import->fault);
+	if (!ret)
+		queue_depth_fit(import);
 	if (!ret && follows(import, NULL))
 		settings_put(&import->volume.settings, NODE_SETTING, "yes");
 	return ret;

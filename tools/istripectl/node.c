@@ -289,6 +289,7 @@ static int path_follow(struct volume *volume, const struct leg *leg, struct path
 	if (!ret && node_says(&volume->settings, "yes"))
 		ret = openiscsi_volume(record, *first, &of_volume, fault);
 	if (!ret) {
+		openiscsi_of_all_legs(&of_volume, "queue_depth", volume->leg_count);
 		secrets_warn(volume, leg, path, record, &of_path);
 		settings_follow(&path->settings, &of_path);
 		settings_follow(&volume->settings, &of_volume);

@@ -25,6 +25,7 @@ enum take {
 	TAKE_CHAP,
 	TAKE_ALGORITHMS,	/* of CHAP, too */
 	TAKE_TEXT,
+	TAKE_OF_LEG,	/* a number of each leg, here of all of them */
 	TAKE_SECONDS,	/* here in milliseconds */
 	TAKE_TIMEOUT,	/* the same, 0 says nothing */
 	TAKE_TOS,
@@ -59,7 +60,8 @@ static const struct row rows[] = {
 	       "empty: that of initiatorname.iscsi"),
 	VOLUME("node.session.timeo.replacement_timeout", "recovery_timeout_ms", TAKE_SECONDS, NULL,
 	       "seconds; less than 0: for ever"),
-	VOLUME("node.session.queue_depth", "queue_depth", TAKE_TEXT, "32", "the same"),
+	VOLUME("node.session.queue_depth", "queue_depth", TAKE_OF_LEG, "32",
+	       "of each leg there and of all here, so times the number of legs, at most 1024"),
 	PATH("node.session.nr_sessions", "connections", TAKE_TEXT, NULL,
 	     "sessions of the path"),
 	PATH("node.session.auth.authmethod", "chap_user", TAKE_METHOD, NULL,
@@ -295,7 +297,18 @@ static char *value_take(const struct row *row, const struct settings *record)
 	}
 }
 
-char *openiscsi_value(const char *name, const char *value)
+/* The part of each leg in @value; with '/' if it is no whole number. */
+static char *of_each_leg(const char *name, const char *value, size_t legs)
+{
+	long long number, most = range_find(name)->max;
+
+	/* More than the most has become the most. */
+	if (value_number(value, &number) && number == most)
+		return alloc_printf("%lld", (most + (long long)legs - 1) / (long long)legs);
+	return number_scale(value, 1, legs);
+}
+
+char *openiscsi_value(const char *name, const char *value, size_t legs)
 {
 	const struct row *row = row_find(name);
 	long long number;
@@ -303,6 +316,8 @@ char *openiscsi_value(const char *name, const char *value)
 
 	if (row->take == TAKE_SECONDS && value_number(value, &number) && number < 0)
 		theirs = alloc_text("-1");
+	else if (row->take == TAKE_OF_LEG)
+		theirs = of_each_leg(name, value, legs);
 	else if (row->take == TAKE_SECONDS || row->take == TAKE_TIMEOUT)
 		theirs = number_scale(value, 1, 1000);
 	else
@@ -420,4 +435,22 @@ int openiscsi_volume(const struct settings *record, const struct settings *first
 						settings_value(first, rows[i].theirs)))
 			return differ(&rows[i], first, record, fault);
 	return rows_take(record, true, settings, fault);
+}
+
+bool openiscsi_of_all_legs(struct settings *settings, const char *name, size_t legs)
+{
+	const struct row *row = row_find(name);
+	long long number, most;
+	char *text;
+
+	if (legs < 2 || !row || row->take != TAKE_OF_LEG ||
+	    !value_number(settings_value(settings, name), &number))
+		return false;
+	most = range_find(name)->max;
+	if (__builtin_mul_overflow(number, (long long)legs, &number) || number > most)
+		number = most;
+	text = alloc_printf("%lld", number);
+	settings_put(settings, name, text);
+	free(text);
+	return true;
 }

@@ -4,6 +4,7 @@
 #define ISTRIPECTL_OPENISCSI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "fault.h"
 #include "model.h"
@@ -25,10 +26,11 @@ const char *openiscsi_name(const char *name);
  * openiscsi_value() - what a record says for a value
  * @name: of a setting that has an openiscsi_name(), and is no secret
  * @value: as the module has it
+ * @legs: of the volume
  *
  * Return: the value of open-iscsi's setting, for free(); NULL: it has none for this one.
  */
-char *openiscsi_value(const char *name, const char *value);
+char *openiscsi_value(const char *name, const char *value, size_t legs);
 
 /**
  * openiscsi_path() - the settings of a path that a record says
@@ -51,5 +53,15 @@ int openiscsi_path(const struct settings *record, struct settings *settings, str
  */
 int openiscsi_volume(const struct settings *record, const struct settings *first,
 		     struct settings *settings, struct fault *fault);
+
+/**
+ * openiscsi_of_all_legs() - what a record says of each leg, and a volume has once for all
+ * @settings: from openiscsi_volume()
+ * @name: of the setting: its value becomes that of all legs, at most what is in range
+ * @legs: of the volume
+ *
+ * Return: whether the value is one of each leg, and there are several.
+ */
+bool openiscsi_of_all_legs(struct settings *settings, const char *name, size_t legs);
 
 #endif

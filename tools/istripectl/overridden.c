@@ -60,7 +60,7 @@ static void commands_add(struct finder *finder, const struct path *path, const c
 			 const char *value)
 {
 	const struct volume *saved = finder->saved;
-	char *theirs = openiscsi_value(name, value);
+	char *theirs = openiscsi_value(name, value, saved->leg_count);
 	const struct settings *record;
 	struct fault ignored;
 	size_t i, j;
