@@ -64,6 +64,31 @@ bool host_lun_has_map(const struct host_lun *lun)
 	return has;
 }
 
+static bool leg_has_lun(const struct leg *leg, const struct host_lun *lun)
+{
+	size_t i;
+
+	for (i = 0; i < leg->path_count; i++) {
+		const struct settings *path = &leg->paths[i].settings;
+		const char *its = settings_value(path, "lun");
+
+		if (!strcmp(settings_value(path, "target_name"), lun->target) &&
+		    !strcmp(*its ? its : "0", lun->lun))
+			return true;
+	}
+	return false;
+}
+
+const struct leg *host_lun_leg(const struct host_lun *lun, const struct volume *volume)
+{
+	size_t i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		if (leg_has_lun(&volume->legs[i], lun))
+			return &volume->legs[i];
+	return NULL;
+}
+
 void host_luns_free(struct host_luns *luns)
 {
 	size_t i;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model.h"
+
 struct host_lun {
 	char *target;
 	char *lun;		/* as "1" */
@@ -31,6 +33,15 @@ void host_luns_read(struct host_luns *luns);
  * Return: whether it does.
  */
 bool host_lun_has_map(const struct host_lun *lun);
+
+/**
+ * host_lun_leg() - the leg of a volume that a disk is
+ * @lun: the disk
+ * @volume: as it is configured; target and LUN of its paths are compared
+ *
+ * Return: the first one; NULL: it is none.
+ */
+const struct leg *host_lun_leg(const struct host_lun *lun, const struct volume *volume);
 
 /**
  * host_luns_free() - forget all LUNs

@@ -12,8 +12,9 @@
 #include "discoveryd.h"
 #include "fact.h"
 #include "file.h"
-#include "holder.h"
 #include "host_lun.h"
+#include "import.h"
+#include "import_login.h"
 #include "import_secret.h"
 #include "initiator.h"
 #include "interrupt.h"
@@ -21,7 +22,6 @@
 #include "node.h"
 #include "openiscsi.h"
 #include "parse.h"
-#include "place.h"
 #include "portal.h"
 #include "records.h"
 #include "same.h"
@@ -30,26 +30,7 @@
 #include "value.h"
 
 #define ALL_TARGETS	"*"
-#define SHOWN		8	/* commands in one message */
 #define SOON_MS		30000	/* dm-multipath is rarely made to give up before */
-
-struct import {
-	bool take_over;		/* open-iscsi does not log in by the records any more */
-	bool once;		/* the volume does not follow the records afterwards */
-	bool table;
-	struct create_options options;
-	struct volume given;	/* the legs as they were given */
-	struct volume volume;
-	struct records records;
-	const struct settings **used;	/* the records of the paths */
-	size_t used_count;
-	struct discoveries discoveries;	/* by which iscsid logs in to targets of the volume */
-	struct host_luns host;	/* what sessions of open-iscsi show */
-	struct file_names others;	/* further targets that show LUNs of the volume */
-	struct file_names back;	/* commands that undo what was done to records */
-	unsigned int shown;	/* commands of a message */
-	struct fault *fault;
-};
 
 /* The command line */
 
@@ -473,36 +454,11 @@ static int volume_fill(struct import *import)
 
 /* LUNs that sessions of open-iscsi show */
 
-static bool leg_has_lun(const struct leg *leg, const struct host_lun *lun)
-{
-	size_t i;
-
-	for (i = 0; i < leg->path_count; i++) {
-		const struct settings *path = &leg->paths[i].settings;
-		const char *its = settings_value(path, "lun");
-
-		if (!strcmp(settings_value(path, "target_name"), lun->target) &&
-		    !strcmp(*its ? its : "0", lun->lun))
-			return true;
-	}
-	return false;
-}
-
-static const struct leg *leg_of(const struct import *import, const struct host_lun *lun)
-{
-	size_t i;
-
-	for (i = 0; i < import->volume.leg_count; i++)
-		if (leg_has_lun(&import->volume.legs[i], lun))
-			return &import->volume.legs[i];
-	return NULL;
-}
-
 /* @lun: what a session shows of @leg; @other: what another one shows of it, too */
 static int same_lun_check(struct import *import, const struct leg *leg,
 			  const struct host_lun *lun, const struct host_lun *other)
 {
-	const struct leg *its = leg_of(import, other);
+	const struct leg *its = host_lun_leg(other, &import->volume);
 	struct fault warning;
 	char *word;
 	int ret = 0;
@@ -535,7 +491,7 @@ static int same_luns_check(struct import *import)
 
 	host_luns_read(&import->host);
 	for (i = 0; !ret && i < host->count; i++) {
-		const struct leg *leg = leg_of(import, &host->items[i]);
+		const struct leg *leg = host_lun_leg(&host->items[i], &import->volume);
 
 		for (j = 0; !ret && leg && j < host->count; j++)
 			if (!strcmp(host->items[i].wwid, host->items[j].wwid))
@@ -550,7 +506,7 @@ static bool has_multipath(const struct import *import)
 	size_t i;
 
 	for (i = 0; i < import->host.count; i++)
-		if (leg_of(import, &import->host.items[i]) &&
+		if (host_lun_leg(&import->host.items[i], &import->volume) &&
 		    host_lun_has_map(&import->host.items[i]))
 			return true;
 	return fact_process("multipathd");
@@ -578,290 +534,6 @@ static void timeout_warn(struct import *import)
 	fault_print(&warning);
 }
 
-/* Logins of open-iscsi */
-
-static bool is_target_used(const struct import *import, const char *target)
-{
-	size_t i;
-
-	if (file_names_have(&import->others, target))
-		return true;
-	for (i = 0; i < import->used_count; i++)
-		if (!strcmp(settings_value(import->used[i], "node.name"), target))
-			return true;
-	return false;
-}
-
-/* @startup: one of record_startups */
-typedef int (*startup_call)(struct import *import, struct settings *record, const char *startup);
-
-/*
- * Calls for each setting by which open-iscsi logs in at boot. Any record of a target of the volume,
- * whichever way it goes, shows its LUNs to this host.
- */
-static int logins_each(struct import *import, startup_call call)
-{
-	int ret = 0;
-	size_t i, j;
-
-	for (i = 0; !ret && i < import->records.count; i++) {
-		struct settings *record = &import->records.items[i];
-
-		for (j = 0; !ret && j < RECORD_STARTUPS; j++)
-			if (record_is_automatic(record, record_startups[j]) &&
-			    is_target_used(import, settings_value(record, "node.name")))
-				ret = call(import, record, record_startups[j]);
-	}
-	return ret;
-}
-
-/* The command that keeps open-iscsi from logging in by a record. */
-static int manual_add(struct import *import, struct settings *record, const char *startup)
-{
-	char *words = record_words(record), *name = text_quoted(startup);
-
-	if (import->shown++ < SHOWN)
-		fault_add(import->fault, "  iscsiadm -m node %s -o update -n %s -v manual", words,
-			  name);
-	free(name);
-	free(words);
-	return 0;
-}
-
-static void manuals_add(struct import *import)
-{
-	import->shown = 0;
-	logins_each(import, manual_add);
-	if (import->shown > SHOWN)
-		fault_add(import->fault, "  and %u more", import->shown - SHOWN);
-}
-
-static int first_one(struct import *import, struct settings *record, const char *startup)
-{
-	(void)record;
-	return fault_set(import->fault, -EBUSY,
-			 "open-iscsi logs in at boot by these records (%s = automatic or onboot), and two users of a LUN destroy its data:",
-			 startup);
-}
-
-static void discoveries_find(struct import *import)
-{
-	struct file_names addresses = { 0 };
-	size_t i;
-
-	for (i = 0; i < import->records.count; i++) {
-		const struct settings *record = &import->records.items[i];
-
-		if (!is_target_used(import, settings_value(record, "node.name")))
-			continue;
-		file_names_add_new(&addresses, settings_value(record, "node.conn[0].address"));
-		file_names_add_new(&addresses, settings_value(record, "node.discovery_address"));
-	}
-	discoveries_read(&addresses, &import->discoveries);
-	file_names_free(&addresses);
-}
-
-/* @first: number of the first one that is on */
-static void discoveries_add(const struct import *import, size_t first)
-{
-	size_t i;
-
-	if (first < import->discoveries.count)
-		fault_add(import->fault,
-			  "iscsid logs in to all targets that these portals tell it of, whatever node.startup says:");
-	for (i = first; i < import->discoveries.count; i++) {
-		char *words = discovery_words(&import->discoveries.items[i]);
-
-		fault_add(import->fault, "  %s No && systemctl restart iscsid", words);
-		free(words);
-	}
-}
-
-static int automatic_check(struct import *import)
-{
-	if (logins_each(import, first_one))
-		manuals_add(import);
-	else if (!import->discoveries.count)
-		return 0;
-	else
-		*import->fault->text = '\0';
-	discoveries_add(import, 0);
-	fault_add(import->fault,
-		  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
-	return -EBUSY;
-}
-
-/* LUNs of a target that are legs, as such or by what they are */
-static void luns_find(const struct import *import, const char *target, struct file_names *luns)
-{
-	const struct host_luns *host = &import->host;
-	size_t i, j;
-
-	for (i = 0; i < import->volume.leg_count; i++)
-		for (j = 0; j < import->volume.legs[i].path_count; j++) {
-			const struct settings *path = &import->volume.legs[i].paths[j].settings;
-			const char *lun = settings_value(path, "lun");
-
-			if (!strcmp(settings_value(path, "target_name"), target))
-				file_names_add_new(luns, *lun ? lun : "0");
-		}
-	for (i = 0; i < host->count; i++)
-		for (j = 0; j < host->count; j++)
-			if (!strcmp(host->items[i].target, target) &&
-			    !strcmp(host->items[i].wwid, host->items[j].wwid) &&
-			    leg_of(import, &host->items[j]))
-				file_names_add_new(luns, host->items[i].lun);
-}
-
-/* Disks of the volume's targets that are no legs would not be there after the next boot. */
-static int session_check(const struct import *import, const char *session)
-{
-	char *target = fact_text(place_path("/sys/class/iscsi_session/%s/targetname", session));
-	struct file_names luns = { 0 };
-	struct fault users = { 0 };
-	int ret = 0;
-
-	if (target)
-		luns_find(import, target, &luns);
-	if (target && is_target_used(import, target) &&
-	    holder_find_session(session, &luns, &users))
-		ret = fault_set(import->fault, -EBUSY,
-				"target %s: a disk of this host, which is no leg, is in use:\n%s\n"
-				"next: end that use, or import its LUN, too; or set node.startup of the records yourself",
-				target, users.text);
-	file_names_free(&luns);
-	free(target);
-	return ret;
-}
-
-static int sessions_check(const struct import *import)
-{
-	char *dir = place_path("/sys/class/iscsi_session");
-	struct file_names names = { 0 };
-	int ret = 0;
-	size_t i;
-
-	file_list(dir, &names);
-	for (i = 0; !ret && i < names.count; i++)
-		ret = session_check(import, names.items[i]);
-	file_names_free(&names);
-	free(dir);
-	return ret;
-}
-
-/*
- * The unit stays off as long as a record is left automatic: two users are worse than none.
- * @first: number of the first discovery record that is on
- */
-static void automatic_left(struct import *import, size_t first)
-{
-	const char *name = import->volume.name;
-
-	fault_add(import->fault,
-		  "%s is saved, but open-iscsi still logs in at boot by these records, and two users of a LUN destroy its data:",
-		  name);
-	manuals_add(import);
-	discoveries_add(import, first);
-	fault_add(import->fault,
-		  "next: these commands, before the host boots; istripectl import %s prints what is left",
-		  name);
-	if (import->options.boot)
-		fault_add(import->fault,
-			  "next: systemctl enable istripe@%s after that: it does not start at boot yet",
-			  name);
-}
-
-static int manual_set(struct import *import, struct settings *record, const char *startup)
-{
-	char *words = record_words(record), *name = text_quoted(startup);
-	char *back = alloc_printf("iscsiadm -m node %s -o update -n %s -v %s", words, name,
-				  settings_value(record, startup));
-	int ret = record_set_manual(record, startup, import->fault);
-
-	if (!ret) {
-		printf("%s: %s is manual now: %s\n", import->volume.name, startup, words);
-		file_names_add(&import->back, back);
-	}
-	free(back);
-	free(name);
-	free(words);
-	return ret;
-}
-
-/* iscsiadm makes each record anew when it discovers its target, unless it is told otherwise. */
-static void defaults_warn(void)
-{
-	char *path = place_path(ISCSID_CONF), *text = fact_text(alloc_text(path));
-	struct settings defaults = { 0 };
-	struct fault warning;
-	size_t i;
-
-	for (i = 0; i < RECORD_STARTUPS; i++) {
-		char *rest = fact_line(text, record_startups[i]);
-		char *value = rest ? fact_word(rest, 1) : NULL;
-
-		settings_put(&defaults, record_startups[i], value ? value : "");
-		if (record_is_automatic(&defaults, record_startups[i])) {
-			fault_set(&warning, 0,
-				  "warning: %s has %s = %s: the next discovery of these targets sets their records to that again\n"
-				  "next: %s = manual there; or discover with iscsiadm -m discovery -o new, or istripectl discover",
-				  path, record_startups[i], value, record_startups[i]);
-			fault_print(&warning);
-		}
-		free(value);
-		free(rest);
-	}
-	settings_free(&defaults);
-	free(text);
-	free(path);
-}
-
-static int discovery_off(struct import *import, const struct discovery *discovery)
-{
-	int ret = discovery_turn_off(discovery, import->fault);
-	char *words, *back;
-
-	if (ret)
-		return ret;
-	printf("%s: %s is No now: portal %s\n", import->volume.name, discovery->name,
-	       discovery->portal);
-	words = discovery_words(discovery);
-	back = alloc_printf("%s Yes", words);
-	file_names_add(&import->back, back);
-	free(back);
-	free(words);
-	return 0;
-}
-
-static void back_tell(const struct import *import)
-{
-	size_t i;
-
-	if (import->back.count)
-		printf("%s: keep these commands: they give the records back to open-iscsi when the volume is deleted\n",
-		       import->volume.name);
-	for (i = 0; i < import->back.count; i++)
-		printf("  %s\n", import->back.items[i]);
-}
-
-static int take_over(struct import *import)
-{
-	int ret = logins_each(import, manual_set);
-	size_t i = 0;
-
-	while (!ret && i < import->discoveries.count) {
-		ret = discovery_off(import, &import->discoveries.items[i]);
-		i += !ret;
-	}
-	back_tell(import);
-	defaults_warn();
-	if (ret)
-		automatic_left(import, i);
-	else if (i)
-		printf("next: systemctl restart iscsid, which logs in until then\n");
-	return ret;
-}
-
 /* The whole */
 
 static int file_make(struct import *import)
@@ -876,7 +548,8 @@ static int file_make(struct import *import)
 				NODE_SETTING " = yes; or remove it first", path, volume->name);
 	free(path);
 	if (!ret)
-		ret = import->take_over ? sessions_check(import) : automatic_check(import);
+		ret = import->take_over ? import_sessions_check(import) :
+			import_logins_check(import);
 	interrupt_catch();
 	if (!ret)
 		ret = import_secrets_write(volume, import->fault);
@@ -896,7 +569,7 @@ static int volume_write(struct import *import)
 		ret = file_make(import);
 	lock_leave(lock);
 	if (!ret && import->take_over)
-		ret = take_over(import);
+		ret = import_take_over(import);
 	if (!ret && import->options.boot)
 		ret = save_boot(volume->name, false, import->fault);
 	/* Started by its unit, it is also stopped by it. */
@@ -915,7 +588,7 @@ static int volume_show(struct import *import)
 	import_secrets_name(&import->volume);
 	ret = conf_print(stdout, &import->volume, import->fault);
 	fflush(stdout);
-	if (!ret && automatic_check(import)) {
+	if (!ret && import_logins_check(import)) {
 		note = *import->fault;
 		fault_print(&note);
 	}
@@ -932,7 +605,7 @@ static int import_run(struct import *import)
 		ret = same_luns_check(import);
 	if (!ret) {
 		timeout_warn(import);
-		discoveries_find(import);
+		import_logins_find(import);
 	}
 	if (!ret)
 		ret = import->options.save ? volume_write(import) : volume_show(import);
