@@ -267,8 +267,8 @@ def test_lun_pauses_when_keys_are_looked_for(servers, make_volume, links):
     volume.disable()
 
 
-def test_paths_take_turns(servers, make_volume, links):
-    """The node that is asked first does not tell: it is not the only one that is asked."""
+def test_each_path_asks(servers, make_volume, links):
+    """The node of one does not tell: it is not the only one that is asked."""
     asked = []
 
     async def refuses(run, conn, task):

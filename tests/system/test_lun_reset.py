@@ -28,6 +28,7 @@ from lab.shell import LabError, read, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets
 from scripted.scenario import HONEST, Scenario
+from scripted.scsi import WRITE_16
 
 MIB = 1 << 20
 #: A path is lost when the target says so, not because an emulated processor stands still.
@@ -598,8 +599,48 @@ def test_fence_timeout_ends_a_drain(server, make_volume, links):
     with Direct(lab.volume.enable()) as disk:
         writer = lab.lose(disk, AT)
         wait_for("the third reset", lambda: len(lab.resets.asked) == 3, 90)
+        # Each has ten seconds, and the machine may be busy.
+        time.sleep(12)
+        write(lab.volume.leg / "fence_timeout_ms", 600000)
+        time.sleep(SETTLE_S)
+        assert len(lab.resets.asked) == 3, "it is given up before the time is over"
         write(lab.volume.leg / "fence_timeout_ms", 1000)
+        wait_for("the end of its wait", lambda: len(lab.resets.asked) > 3, 20)
         writer.finish(YIELD_S)
+
+
+@pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered",
+                       "the test makes a command time out")
+def test_fence_timeout_spares_a_live_path(server, make_volume, links):
+    """Its commands time out; LOGICAL UNIT RESET is answered while the time-out is written."""
+    kept, asked = [], []
+
+    async def keep(run, conn, task):
+        if not run.armed or task.opcode != WRITE_16 or kept:
+            return False
+        kept.append(task)
+        return True
+
+    async def on_tmf(run, conn, pdu):
+        if pdu.flags & 0x7F != LUN_RESET:
+            return bool(kept)
+        asked.append((conn, pdu))
+        return True
+
+    target = server.load(Scenario("keeps a write", hooks={"on_command": keep, "on_tmf": on_tmf}))
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH,
+                         command_timeout_ms=2000)
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        writer = Write(disk, AT, noise(4 * KIB, AT))
+        wait_for("the reset", lambda: asked, 60)
+        time.sleep(SETTLE_S)
+        write(volume.leg / "fence_timeout_ms", 0)
+        time.sleep(SETTLE_S)
+        conn, pdu = asked[0]
+        server.call(target.answer_task_management(conn, pdu, COMPLETE))
+        writer.finish()
+    assert len(asked) == 1 and read(volume.path_sysfs() / "faults") == "0"
 
 
 DECIDES = pytest.mark.parametrize("decides", ["fence_timeout_ms", "fence_confirm"])

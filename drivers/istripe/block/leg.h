@@ -22,7 +22,7 @@
  * @lock covers @losses, @generations, @usable_nexuses, @live_paths, @chosen_paths, @port_refused,
  * @unfenced_nexuses, @ghost_nexuses, @ghosts_failed, @overlays, @failed_writes, @failed, @stopping,
  * @parked, @delay, @allowance, @unserved, @handover, @down_since, @serving_since, @quiescing,
- * @resetting, key, changes to asked_at of @pr_key, lanes, preferred and kept of the paths, and
+ * @resetting, key, changes to listings of @pr_key, lanes, preferred and kept of the paths, and
  * what nexus.h names of nexuses. It is a leaf, taken with bh disabled, interrupts on, and never
  * held over a submission.
  * @identify_lock serializes the workers of nexuses that find the LUN at the same time; it covers
@@ -42,7 +42,7 @@
  *         nexus->session_lock
  *         nexus->srcu
  *           session->control_req.lock (to ping a sibling, or by the worker)
- *           nexus->ask_lock
+ *           nexus->ask_lock (by a worker that polls keys above reset_lock and what follows it)
  *             metadata.growth.lock (a leaf)
  *             pr_key.lock (a leaf)
  *             identify_lock
@@ -93,8 +93,6 @@ struct istripe_pr_key {
 	u32 changes;			/* odd: registrations are being changed through the disk */
 	bool listed;			/* the LUN had keys, of any host, over some nexus */
 	u32 listings;			/* counts the times that it has listed some */
-	const struct istripe_nexus *asker;	/* the last one, which may have gone */
-	unsigned long asked_at;		/* jiffies: over any nexus */
 	struct mutex lock;		/* one nexus at a time is registered by its worker */
 	/* Of reservation.c: the last to reserve, NULL: not known; and before the call under way. */
 	const struct istripe_nexus *holder;

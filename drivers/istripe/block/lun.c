@@ -98,8 +98,6 @@ static int lun_execute(struct istripe_session *session, const struct istripe_lun
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	int ret;
 
-	if (command->meanwhile)
-		command->meanwhile(session);
 	ret = istripe_session_execute(session, command->cdb, command->address, command->bytes,
 				      command->write, slice_ms);
 	while (ret == -ETIMEDOUT && command->meanwhile && time_before(jiffies, end)) {

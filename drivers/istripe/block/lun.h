@@ -147,7 +147,7 @@ struct istripe_lun_command {
 	/* If not ISTRIPE_LUN_KNOWN, an answer takes internal.answer_ms at most, if not 0. */
 	enum istripe_lun_known known;
 	unsigned long deadline;		/* jiffies */
-	/* Or NULL: called again and again while there is no answer; it may fault the session. */
+	/* Or NULL: called again and again, with ask_lock, until it is answered; it may fault. */
 	void (*meanwhile)(struct istripe_session *session);
 };
 

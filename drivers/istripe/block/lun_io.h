@@ -83,8 +83,8 @@ int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_wa
 int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn);
 
 /*
- * Flushes one leg: until @deadline (jiffies), and not even a fatal signal ends it. Its paths share
- * the time, and one without an answer is not asked again.
+ * Flushes one leg: until @deadline (jiffies), and not even a fatal signal ends it. A path has
+ * half of the time that is left, the last one all of it; one without an answer is not asked again.
  */
 int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
 			     struct istripe_reason *why);

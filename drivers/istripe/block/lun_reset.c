@@ -230,17 +230,25 @@ static u32 reset_drain_ms(const struct istripe_nexus *nexus)
 
 	if (!nexus->ops->waits(nexus))
 		return ANSWER_MS;
-	if (timeout_ms < 0 || !nexus->generation)
+	if (timeout_ms < 0 || !nexus->generation || READ_ONCE(nexus->super_unfenced))
 		return ms;
 	left_ms = (s64)timeout_ms - jiffies_to_msecs(jiffies - READ_ONCE(nexus->lost_at));
 	return clamp_t(s64, left_ms, ANSWER_MS, ms);
 }
 
+/* Error handling of a live nexus is not hurried: its writes would be lost. */
 void istripe_lun_reset_hurry(struct istripe_leg *leg)
 {
+	struct istripe_nexus *nexus;
+	s32 timeout_ms;
+
 	spin_lock_bh(&leg->lock);
-	if (leg->resetting)
-		istripe_session_hurry(leg->resetting->owned);
+	nexus = leg->resetting;
+	timeout_ms = READ_ONCE(leg->fence_timeout_ms);
+	if (nexus && !nexus->live && timeout_ms >= 0 &&
+	    time_after(jiffies, READ_ONCE(nexus->lost_at) + msecs_to_jiffies(timeout_ms)) &&
+	    time_after(jiffies, leg->resetting_since + msecs_to_jiffies(ANSWER_MS)))
+		istripe_session_hurry(nexus->owned);
 	spin_unlock_bh(&leg->lock);
 }
 

@@ -30,7 +30,7 @@ void istripe_lun_reset_live(struct istripe_nexus *nexus);
 void istripe_lun_reset_expect(struct istripe_nexus *nexus);
 
 /**
- * istripe_lun_reset_hurry() - a reset that is under way has had its time
+ * istripe_lun_reset_hurry() - end the wait for a drain that has had fence_timeout_ms, and 10 s
  * @leg: that runs
  * Context: any.
  */

@@ -603,6 +603,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	clear_bit(ISTRIPE_NEXUS_KEYS, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events);
 	nexus->access_only = false;
+	WRITE_ONCE(nexus->key.told, false);
 	istripe_eh_clear(nexus);
 	nexus->mismatch = 0;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);

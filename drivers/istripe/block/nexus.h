@@ -187,6 +187,8 @@ struct istripe_nexus {
 		u32 listings;		/* the same, when it began to ask */
 		bool listed;		/* leg->lock: its LUN had keys, the last time it told */
 		bool ask;		/* leg->lock: another nexus has found a change */
+		bool told;		/* worker writes: its LUN, over its present session */
+		unsigned long asked_at;	/* leg->lock: jiffies */
 		bool due;		/* worker: its port took no I/O then */
 		bool joined;		/* worker: a login has registered it */
 		bool ended;		/* worker: or the log has told that it stays */

@@ -19,7 +19,7 @@
 
 #define ANSWERS_MS	10000		/* for all commands of one login */
 #define PAUSE_MS	30000		/* of a LUN that is asked for keys, at most */
-#define POLL_MS		30000		/* of keys of other hosts, by one nexus */
+#define POLL_MS		30000		/* of keys of other hosts, by each nexus */
 
 /* Registers one nexus. */
 struct joining {
@@ -58,7 +58,7 @@ static bool key_list_counts(struct istripe_leg *leg, bool listed, u32 listings)
 
 /*
  * Nodes of a target may list different keys: each list counts. When one has become empty, all may
- * have: live nexuses are asked at once, and what those that are lost have told does not count.
+ * have: those of nexuses that have told theirs over another session do not count, the others ask.
  */
 static bool key_list(struct istripe_nexus *nexus, bool listed)
 {
@@ -68,12 +68,12 @@ static bool key_list(struct istripe_nexus *nexus, bool listed)
 	bool any = false;
 	u32 at;
 
+	WRITE_ONCE(nexus->key.told, true);
 	if (!key_list_counts(leg, listed, nexus->key.listings))
 		return false;
 	nexus->key.listed = listed;
-	nexus->key.ask = false;
 	istripe_leg_for_each_nexus(leg, other, at) {
-		if (!listed && !istripe_nexus_usable(other) && (changed || other->key.ask))
+		if (!listed && !READ_ONCE(other->key.told) && (changed || other->key.ask))
 			other->key.listed = false;
 		other->key.ask |= changed && other->key.listed != listed;
 		any |= other->key.listed;
@@ -96,8 +96,9 @@ void istripe_pr_key_list(struct istripe_leg *leg, bool listed)
 
 	spin_lock_bh(&leg->lock);
 	if (key_list_counts(leg, listed, leg->pr_key.former_listings)) {
+		/* A node that does not tell its keys would list them for ever. */
 		istripe_leg_for_each_nexus(leg, nexus, at)
-			nexus->key.listed = listed;
+			nexus->key.listed = listed && READ_ONCE(nexus->key.told);
 		WRITE_ONCE(leg->pr_key.listed, listed);
 	}
 	spin_unlock_bh(&leg->lock);
@@ -121,10 +122,10 @@ void istripe_pr_key_found(struct istripe_nexus *nexus)
 	had = leg->pr_key.listed;
 	changed = key_list(nexus, keys->listed);
 	has = leg->pr_key.listed;
-	leg->pr_key.asked_at = jiffies;
+	nexus->key.asked_at = jiffies;
 	spin_unlock_bh(&leg->lock);
 	/* They ask, too, and poll while any are listed. */
-	if (changed && has)
+	if (changed)
 		istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_KEYS);
 	if (had && !has)
 		istripe_leg_resend(leg);
@@ -140,48 +141,23 @@ u32 istripe_pr_key_poll_ms(const struct istripe_nexus *nexus)
 	return key_of_others(nexus->leg) ? POLL_MS : 0;
 }
 
-/* One whose node does not tell must not be the only one that asks. NULL: none is usable. */
-static struct istripe_nexus *key_turn(const struct istripe_leg *leg)
-{
-	struct istripe_nexus *nexus, *first = NULL;
-	bool passed = false;
-	u32 at;
-
-	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (istripe_nexus_usable(nexus)) {
-			if (passed)
-				return nexus;
-			first = first ?: nexus;
-		}
-		passed |= nexus == leg->pr_key.asker;
-	}
-	return first;
-}
-
-/* Leaves it to another nexus if it is the turn of that one. */
 static bool key_poll_is_due(struct istripe_nexus *nexus)
 {
 	struct istripe_leg *leg = nexus->leg;
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *turn = NULL;
+	bool due;
 
 	spin_lock_bh(&leg->lock);
-	if (key_of_others(leg) && nexus->key.ask)
-		turn = nexus;
-	else if (key_of_others(leg) &&
-		 time_after_eq(jiffies, leg->pr_key.asked_at + msecs_to_jiffies(POLL_MS)))
-		turn = key_turn(leg);
-	if (turn == nexus) {
-		leg->pr_key.asker = nexus;
-		leg->pr_key.asked_at = jiffies;
+	/* It polls after POLL_MS, and is told by others that have just asked. */
+	due = key_of_others(leg) &&
+	      (nexus->key.ask ||
+	       time_after_eq(jiffies, nexus->key.asked_at + msecs_to_jiffies(POLL_MS / 2)));
+	if (due) {
+		nexus->key.ask = false;
+		nexus->key.asked_at = jiffies;
 	}
 	nexus->key.listings = leg->pr_key.listings;
 	spin_unlock_bh(&leg->lock);
-	if (turn && turn != nexus)
-		istripe_nexus_event(turn, ISTRIPE_NEXUS_KEYS);
-	srcu_read_unlock(&leg->srcu, section);
-	return turn == nexus;
+	return due;
 }
 
 /* By the worker, which is the one that does this, too. */
@@ -223,7 +199,9 @@ void istripe_pr_key_ask(struct istripe_nexus *nexus)
 	struct istripe_pr_keys keys;
 	int ret;
 
-	mutex_lock(&nexus->ask_lock);
+	/* Error handling does not wait for another question; it is asked at the next poll. */
+	if (!mutex_trylock(&nexus->ask_lock))
+		return;
 	/* Another LUN may have its address, or it is asked everything soon. */
 	if (!istripe_session_is_invalid(session) && key_poll_is_due(nexus)) {
 		ret = key_read(nexus, &keys);

@@ -537,7 +537,8 @@ static int leg_asks(struct istripe_leg *leg, const struct reservation *what, res
 		if (!istripe_nexus_usable(nexus))
 			continue;
 		ret = nexus_until_valid(nexus, what, ask);
-		if (ret >= 0)
+		/* Without an answer its session has ended: that is not done to all of them. */
+		if (ret >= 0 || ret == -ETIMEDOUT)
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);

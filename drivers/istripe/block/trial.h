@@ -27,8 +27,9 @@ bool istripe_trial_carries_nothing(struct istripe_nexus *nexus, unsigned long si
 
 /*
  * A command of a request that began at @started was sent at @since, and is served over @nexus,
- * after it has timed out over the paths of the bits @late_over. If @nexus gets no I/O it takes over: the sessions end of those paths that
- * get some, and have answered nothing, or when it is not the first such command. Any context.
+ * after it has timed out over the paths of the bits @late_over. If @nexus gets no I/O it takes
+ * over: the sessions end of those paths that get some, and have answered nothing, or when it is not
+ * the first such command. Any context.
  */
 void istripe_trial_served(const struct istripe_nexus *nexus, u16 late_over, unsigned long started,
 			  unsigned long since);

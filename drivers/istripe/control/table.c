@@ -46,8 +46,7 @@ static void apply_fence_timeout(void *object)
 	struct istripe_leg *leg = object;
 
 	istripe_leg_set_fence_timeout(leg);
-	if (READ_ONCE(leg->fence_timeout_ms) >= 0)
-		istripe_lun_reset_hurry(leg);
+	istripe_lun_reset_hurry(leg);
 }
 
 static void apply_alua(void *object)

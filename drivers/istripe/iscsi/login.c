@@ -248,6 +248,7 @@ int istripe_login_init(struct istripe_login *login, const struct istripe_login_p
 		return err;
 	istripe_negotiation_init(&login->negotiation, params->offer,
 				 params->tsih ? params->session : NULL);
+	login->params.offer = NULL;
 	/* Without authentication there is nothing more to say in this stage. */
 	login->transit = !params->chap;
 	return login_put_first(login);

@@ -330,11 +330,15 @@ static bool nic_has_route(const struct net_device *dev, __be32 to)
  */
 static bool nic_has_source(const struct net_device *dev, const struct sockaddr_storage *portal)
 {
+	const struct in6_addr *to6 = &((const struct sockaddr_in6 *)portal)->sin6_addr;
 	__be32 to = ((const struct sockaddr_in *)portal)->sin_addr.s_addr, source;
+	bool mapped = portal->ss_family == AF_INET6 && ipv6_addr_v4mapped(to6);
 	bool has;
 
-	if (portal->ss_family != AF_INET || netif_is_l3_master(dev))
+	if ((portal->ss_family != AF_INET && !mapped) || netif_is_l3_master(dev))
 		return true;
+	if (mapped)
+		to = to6->s6_addr32[3];
 	rcu_read_lock();
 	source = inet_select_addr(dev, to, RT_SCOPE_LINK);
 	has = nic_has_address(dev, source) ||
