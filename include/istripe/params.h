@@ -134,6 +134,7 @@ enum istripe_policy {
 	ISTRIPE_POLICY_SERVICE_TIME,	/* fewest bytes in flight for its weight */
 	ISTRIPE_POLICY_FAILOVER,	/* the first one that is live */
 	ISTRIPE_POLICY_WEIGHTED,	/* in turns, as many as its weight */
+	ISTRIPE_POLICY_COUNT
 };
 
 /* The way to end a lost path's session, so that its writes may be sent again. */
