@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/blkdev.h>
 #include <linux/bug.h>
+#include <linux/build_bug.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/stddef.h>
@@ -78,11 +79,16 @@ bool istripe_setting_is_of_login(const struct istripe_setting *setting)
 #define AT(_field)									\
 	.offset = offsetof(PARAMS, _field), .size = sizeof_field(PARAMS, _field) RUNNING_AT(_field)
 
+#define IS_WORD(_field)		(sizeof_field(PARAMS, _field) == sizeof(u32))
+#define IS_SHORT(_field)	(sizeof_field(PARAMS, _field) == sizeof(u16))
+
 /* u16, u32 or, with a negative minimum, s32. */
 #define KIND_number(_field, _min, _max)							\
-	AT(_field), .min = (_min), .max = (_max), .kind = &istripe_setting_number
+	AT(_field), .max = (_max), .kind = &istripe_setting_number,			\
+	.min = (_min) + BUILD_BUG_ON_ZERO(!IS_WORD(_field) && !(IS_SHORT(_field) && (_min) >= 0))
 #define KIND_buffer(_field, _min, _max)							\
-	AT(_field), .min = (_min), .max = (_max), .kind = &istripe_setting_buffer
+	AT(_field), .max = (_max), .kind = &istripe_setting_buffer,			\
+	.min = (_min) + BUILD_BUG_ON_ZERO(!IS_WORD(_field))
 #define KIND_chunk(_field, _min, _max)							\
 	AT(_field), .min = (_min), .max = (_max), .kind = &istripe_setting_chunk
 #define KIND_chap_secret(_field, _min, _max)						\

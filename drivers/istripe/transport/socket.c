@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/build_bug.h>
 #include <linux/kernel.h>
 #include <linux/net.h>
 #include <linux/sockptr.h>
@@ -232,19 +233,25 @@ static int socket_set_congestion_control(struct socket *sock, const char *name)
 	return ret;
 }
 
+#define IS_WORD(_field)	(sizeof_field(struct istripe_socket_params, _field) == sizeof(u32))
+
+#define SOCKET_OPTION(_field, _set) {							\
+	.name = #_field,								\
+	.offset = offsetof(struct istripe_socket_params, _field) +			\
+		  BUILD_BUG_ON_ZERO(!IS_WORD(_field)),					\
+	.set = _set,									\
+}
+
 static const struct socket_option {
 	const char *name;
 	size_t offset;
 	int (*set)(struct socket *sock, u32 value);
 } socket_options[] = {
-	{ "dscp", offsetof(struct istripe_socket_params, dscp), socket_set_dscp },
-	{ "priority", offsetof(struct istripe_socket_params, priority), socket_set_priority },
-	{ "user_timeout_ms", offsetof(struct istripe_socket_params, user_timeout_ms),
-	  socket_set_user_timeout },
-	{ "send_buffer_bytes", offsetof(struct istripe_socket_params, send_buffer_bytes),
-	  socket_set_send_buffer },
-	{ "receive_buffer_bytes", offsetof(struct istripe_socket_params, receive_buffer_bytes),
-	  socket_set_receive_buffer },
+	SOCKET_OPTION(dscp, socket_set_dscp),
+	SOCKET_OPTION(priority, socket_set_priority),
+	SOCKET_OPTION(user_timeout_ms, socket_set_user_timeout),
+	SOCKET_OPTION(send_buffer_bytes, socket_set_send_buffer),
+	SOCKET_OPTION(receive_buffer_bytes, socket_set_receive_buffer),
 };
 
 static void socket_option_tune(struct socket *sock, const char *label,
