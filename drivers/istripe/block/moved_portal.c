@@ -19,7 +19,8 @@ static bool portal_is_moved(const struct istripe_nexus *nexus)
 
 const struct sockaddr_storage *istripe_moved_portal_next(const struct istripe_nexus *nexus)
 {
-	bool configured = nexus->tried >= MOVED_TRIES && nexus->tried % 2 == MOVED_TRIES % 2;
+	u32 failed = nexus->failed_logins;
+	bool configured = failed >= MOVED_TRIES && failed % 2 == MOVED_TRIES % 2;
 
 	return portal_is_moved(nexus) && !configured ?
 		&nexus->moved_to : &nexus->path->params.portal;
@@ -27,7 +28,7 @@ const struct sockaddr_storage *istripe_moved_portal_next(const struct istripe_ne
 
 bool istripe_moved_portal_in_turn(const struct istripe_nexus *nexus)
 {
-	return portal_is_moved(nexus) && nexus->tried > MOVED_TRIES;
+	return portal_is_moved(nexus) && nexus->failed_logins > MOVED_TRIES;
 }
 
 static void portal_set(struct istripe_nexus *nexus, const struct sockaddr_storage *moved_to)

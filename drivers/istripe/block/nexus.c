@@ -390,7 +390,7 @@ static void nexus_go_live(struct istripe_nexus *nexus)
 	istripe_moved_portal_live(nexus);
 	WRITE_ONCE(nexus->live_since, jiffies);
 	clear_bit(ISTRIPE_NEXUS_WAKE, &nexus->events);
-	WRITE_ONCE(nexus->tried, 0);
+	WRITE_ONCE(nexus->failed_logins, 0);
 	WRITE_ONCE(nexus->backoff.refusals, 0);
 	nexus->revalidated_at = get_jiffies_64();
 	nexus->revalidations = 0;
@@ -452,7 +452,7 @@ static bool nexus_failure_is_news(struct istripe_nexus *nexus, const char *why)
 	/* Two portals may fail for two reasons, again and again. */
 	bool same = istripe_last_error_is(nexus, why) || istripe_moved_portal_in_turn(nexus);
 
-	return !nexus->tried || !same || nexus_found_the_end(nexus);
+	return !nexus->failed_logins || !same || nexus_found_the_end(nexus);
 }
 
 /* The session's fault, noted when it was closed, says why a command of our own was lost with it. */
@@ -475,7 +475,7 @@ static bool nexus_is_first(const struct istripe_nexus *nexus)
 static bool nexus_first_goes_on(const struct istripe_nexus *nexus, int error)
 {
 	return nexus_is_first(nexus) && error == -EIO && nexus->reset.refusals &&
-	       !nexus->mismatch && nexus->tried < FIRST_TRIES_MAX;
+	       !nexus->mismatch && nexus->failed_logins < FIRST_TRIES_MAX;
 }
 
 static void nexus_refused_why(const struct istripe_nexus *nexus, struct istripe_reason *why)
@@ -540,7 +540,7 @@ static void nexus_note_failure(struct istripe_nexus *nexus, const struct nexus_f
 		nexus_fault_why(nexus, why);
 	if (nexus_failure_is_news(nexus, why->text))
 		pr_warn("%s: %s\n", nexus->label, why->text);
-	WRITE_ONCE(nexus->tried, nexus->tried + 1);
+	WRITE_ONCE(nexus->failed_logins, nexus->failed_logins + 1);
 	nexus->backoff.failures++;
 	WRITE_ONCE(nexus->backoff.refusals, failure->refused ? nexus->backoff.refusals + 1 : 0);
 	istripe_last_error_note(nexus, failure->error, why->text);

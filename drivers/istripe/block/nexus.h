@@ -198,7 +198,7 @@ struct istripe_nexus {
 	bool fence_first;		/* by the worker: end the old session before the back-off */
 	bool barred;			/* by the worker: it could log in, but for the fence */
 	u32 login_seen;			/* worker: path->login_changes, as its login began */
-	u32 tried;			/* by the worker: failed attempts since it was last live */
+	u32 failed_logins;		/* by the worker: since it was last live */
 	unsigned long live_since;	/* worker writes: jiffies */
 	bool started;			/* worker: has been live since start */
 	bool persistent;		/* goes on trying after a first failure */

@@ -239,7 +239,7 @@ ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
 /* An idle one may have failed before it was not wanted any more. */
 static u32 path_nexus_failures(const struct istripe_nexus *nexus)
 {
-	return READ_ONCE(nexus->state) == ISTRIPE_NEXUS_IDLE ? 0 : READ_ONCE(nexus->tried);
+	return READ_ONCE(nexus->state) == ISTRIPE_NEXUS_IDLE ? 0 : READ_ONCE(nexus->failed_logins);
 }
 
 PATH_PICK(waiting_ms, max, 0, istripe_ghosts_waiting_ms(nexus), picked);
