@@ -16,7 +16,9 @@ class Expect:
           "io error"     enabled, I/O fails with errno `number`, no session was lost
           "not served"   enabled, I/O waits for another login again and again, then fails
                         with errno `number`
-         "path refused" the path goes down for `reason` and stays down
+          "path refused" the path goes down for `reason` and stays down
+          "elsewhere"    the path shows another LUN: refused for `reason`, I/O waits and is correct
+                         when the LUN is back
     """
 
     kind: str

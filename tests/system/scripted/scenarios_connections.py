@@ -160,7 +160,7 @@ LOSSES = [
     several("one is reset in a write", reconnects("lost"), instead(reset, opcode=WRITE_16)),
     several("another one is reset", reconnects("lost"), on_read(another_ends)),
     several("one is reset, three times", reconnects("lost"), instead(reset), times=3),
-    several("one is silent", reconnects("silent for"), {**instead(go_silent), "on_nop": deaf},
+    several("one is silent", reconnects("silent for"), dict(**instead(go_silent), on_nop=deaf),
             path=KEEPALIVE),
     several("one is to be dropped", reconnects("drop the connection"),
             instead(tell(2, parameter1=1))),
@@ -194,7 +194,7 @@ def overdue(name, expect, answers):
         await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=step))
         return True
 
-    return several(f"overdue, {name}", expect, {**instead(hold), "on_tmf": manage}, times=6,
+    return several(f"overdue, {name}", expect, dict(**instead(hold), on_tmf=manage), times=6,
                    volume=OVERDUE)
 
 

@@ -122,7 +122,7 @@ NOPS = [
         send(p.NOP_IN, itt=0x0001FFF0, ttt=RESERVED_TAG))),
     Scenario("nop: an answer nobody asked for, with a TTT", WORKS, then_normal(
         send(p.NOP_IN, itt=0x0001FFF0, ttt=6))),
-    Scenario("nop: answers with TTT 0", WORKS, {**then_normal(wait(2)), "on_nop": answer_ttt_0},
+    Scenario("nop: answers with TTT 0", WORKS, dict(**then_normal(wait(2)), on_nop=answer_ttt_0),
              path=KEEPALIVE),
     Scenario("nop: an answer to a command", WORKS, instead(
         send(p.NOP_IN, ttt=RESERVED_TAG, **ITT)), path=KEEPALIVE, volume=OVERDUE),
@@ -204,7 +204,7 @@ REJECTS = [
     Scenario("reject: a write, then GOOD", reconnects("GOOD for task .*, which it has rejected"),
              on_write(reject_and_end), io="small"),
     Scenario("reject: no abort either", reconnects("and does not abort it"),
-             {**instead(reject(4)), "on_tmf": reject_pdu}),
+             dict(**instead(reject(4)), on_tmf=reject_pdu)),
     Scenario("reject: waiting for logout", reconnects("rejects our SCSI Command"),
              instead(reject(12))),
     Scenario("reject: Data-Out", reconnects("rejects our SCSI Data-Out"),
@@ -212,12 +212,12 @@ REJECTS = [
     Scenario("reject: too many immediate", WORKS, then_normal(reject(6))),
     # open-iscsi answers anew as well, and takes the Reject of its own ping for an answer.
     Scenario("reject: the answer to a ping, too many immediate", WORKS,
-             {**then_normal(ping(), answered), "on_nop": crowded}),
+             dict(**then_normal(ping(), answered), on_nop=crowded)),
     Scenario("reject: the answer to a ping", WORKS,
-             {**then_normal(ping(), wait(1)), "on_nop": answers_rejected},
+             dict(**then_normal(ping(), wait(1)), on_nop=answers_rejected),
              says="the target rejects our answer to its ping"),
     Scenario("reject: pings, too many immediate", WORKS,
-             {**then_normal(wait(7)), "on_nop": always_crowded}, path=KEEPALIVE),
+             dict(**then_normal(wait(7)), on_nop=always_crowded), path=KEEPALIVE),
     Scenario("reject: without the header", reconnects("rejects a PDU"),
              instead(reject(4, header=False))),
 ]
@@ -313,7 +313,7 @@ def phases(kind, end, expect, **more):
         "after an R2T": instead(one_r2t, wait(0.1), end, opcode=WRITE_16),
     }
     for name, hooks in rows.items():
-        yield Scenario(f"{kind}: {name}", expect, {**hooks, **more.get("hooks", {})},
+        yield Scenario(f"{kind}: {name}", expect, dict(**hooks, **more.get("hooks", {})),
                        path={**SOLICITED, **more.get("path", {})})
 
 
@@ -363,7 +363,7 @@ def tmf(name, expect, answers, hooks=(), **more):
         await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=1))
         return True
 
-    return Scenario(f"overdue: {name}", expect, {**instead(), "on_tmf": manage, **dict(hooks)},
+    return Scenario(f"overdue: {name}", expect, dict(**instead(), on_tmf=manage, **dict(hooks)),
                     volume=OVERDUE, **more)
 
 
@@ -391,10 +391,10 @@ OVERDUES = [
     tmf("no such task, and too many immediate", WORKS, [1, 255, 255], {"on_nop": crowded}),
     tmf("no such task, and always too many immediate", SURVIVES, [1, "do"],
         {"on_nop": always_crowded}),
-    Scenario("overdue: twelve at a time", WORKS, {**instead(), "on_tmf": no_reset}, times=12,
+    Scenario("overdue: twelve at a time", WORKS, dict(**instead(), on_tmf=no_reset), times=12,
              volume=OVERDUE, io="crowd"),
     # More than are handled together.
-    Scenario("overdue: three hundred at a time", WORKS, {**instead(), "on_tmf": slow_at_first},
+    Scenario("overdue: three hundred at a time", WORKS, dict(**instead(), on_tmf=slow_at_first),
              settings={"depth": 512}, times=300, volume={**OVERDUE, "queue_depth": 512},
              path={"ping_timeout_ms": 20000}, io="flood"),
     tmf("abort not supported, LUN reset", WORKS, [5, "do"]),

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the tables of scenarios are put together from: hooks for a Scenario."""
+"""What the tables of scenarios are put together from: hooks for a Scenario.
+
+dict(**a, **b) puts two of them together and refuses a hook that both have, where {**a, **b} would
+lose that of a.
+"""
 
 import asyncio
 
