@@ -17,6 +17,7 @@ from lab import fio, lio
 from lab.array import EXPLICIT, IMPLICIT, LioArray, ways
 from lab.disk import Direct, noise, same
 from lab.ghost import AT, KIB, Write, path_is, state
+from lab.settings import POLICIES
 from lab.shell import read, wait_for, write
 from scripted.alua import NON_OPTIMIZED, OPTIMIZED, STANDBY
 from scripted.array import Array
@@ -24,7 +25,6 @@ from scripted.array import Array
 pytestmark = pytest.mark.timeout_s(600)
 MIB = 1 << 20
 KINDS = ("scripted", "lio")
-POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
 WEIGHTS = (1, 3)
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0, "login_retry_max_ms": 1000}
 NAMES = {OPTIMIZED: "active/optimized", NON_OPTIMIZED: "active/non-optimized", STANDBY: "standby"}

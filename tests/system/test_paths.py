@@ -11,11 +11,11 @@ from lab import fio, istripe, lio, network, storage
 from lab.disk import Direct, noise, start_write
 from lab.network import mute
 from lab.reservation import IGNORE_KEY, KEY, Reservations
+from lab.settings import POLICIES
 from lab.shell import read, run, status, wait_for, write
 
 MIB = 1 << 20
 LUN_BYTES = 64 * MIB
-POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
 #: Silence is noticed, but not that an emulated processor stands still.
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
          "login_timeout_ms": 5000}

@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Settings that may be written while the volume is up."""
+"""Settings: those that may be written while the volume is up, and all policies."""
+
+import re
+from pathlib import Path
+
+TABLE = Path(__file__).resolve().parents[3] / "include/istripe/settings.h"
+#: Of the table, so that the tests of policies go through a new one, too.
+POLICIES = tuple(re.findall(r'_choice\(ISTRIPE_POLICY_\w+, "([^"]+)"\)',
+                            TABLE.read_text(encoding="utf-8")))
+assert "interleave" in POLICIES
 
 #: All of them: (level, name, a value that is not the default, a bad one).
 LIVE = [

@@ -8,7 +8,6 @@ from lab.shell import read, wait_for, write
 from soak.clerk import Clerk
 
 MIB = 1 << 20
-POLICIES = ("interleave", "round-robin", "queue-depth", "service-time", "failover", "weighted")
 FENCES = ("path", "auto")
 #: A lost path is missed soon, and tried again at once.
 PATH = {"default_time2wait": 0, "ping_interval_ms": 1000, "ping_timeout_ms": 3000,

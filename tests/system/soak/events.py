@@ -7,6 +7,7 @@ To add one: a class with apply(), with undo() if it does not pass by itself, and
 import errno
 
 from lab import memory, network
+from lab.settings import POLICIES
 from lab.shell import read, run, write
 from scripted.alua import (
     EXPLICIT,
@@ -17,7 +18,7 @@ from scripted.alua import (
     TRANSITIONING,
     UNAVAILABLE,
 )
-from soak.bed import FENCES, POLICIES
+from soak.bed import FENCES
 
 MIB = 1 << 20
 ACCESS_STATES = (OPTIMIZED, NON_OPTIMIZED, STANDBY, STANDBY, UNAVAILABLE, TRANSITIONING)
