@@ -236,6 +236,16 @@ def test_lists_are_of_the_table():
     assert [name for name in usual if not {name, f"{name}_ms"} & set(settings)] == []
 
 
+def test_settings_of_a_path_are_the_same_in_both_shells():
+    """Those that are offered before there is a volume; target and source are short for others."""
+    lists = [re.search(r"_istripectl_settings '\*/legs/0/paths/0' ([^}]*)", (SCRIPT.parent / shell)
+                       .read_text(encoding="utf-8")).group(1)
+             for shell in ("istripectl.bash", "_istripectl")]
+    bash, zsh = (re.findall(r"\w+", names) for names in lists)
+    assert len(bash) > 15
+    assert zsh == ["target", *(name.removesuffix("_address") for name in bash)]
+
+
 @pytest.mark.parametrize("shell", ["istripectl.bash", "_istripectl"])
 def test_values_are_those_of_the_table(shell):
     """All settings of the kind choice have their values in both shells."""
