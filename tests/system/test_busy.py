@@ -5,6 +5,7 @@ import asyncio
 import errno
 import mmap
 import os
+import random
 import threading
 import time
 from pathlib import Path
@@ -472,6 +473,43 @@ def test_busy_is_a_limit_as_well(server, make_volume, link):
     assert 0 < memory["refused"] < BUSY_READS
     assert int(read(volume.leg_sysfs(0) / "retried")) == memory["refused"]
     assert int(read(volume.path_sysfs() / "retries")) == memory["refused"]
+    assert volume.reconnects() == 0
+    assert server.violations() == []
+
+
+#: Reads of a target whose queue other hosts fill, and the patience with them.
+SHARED_READS = 3000
+SHARED_S = 60
+
+
+async def shared(run, conn, task):
+    """Each read is refused with a probability of 0.5, however few are in flight."""
+    if task.opcode not in (READ_10, READ_16) or not run.armed:
+        return False
+    if run.memory["random"].random() < 0.5:
+        run.memory["refused"] += 1
+        await run.target.respond(conn, task, Result(TASK_SET_FULL))
+        return True
+    run.memory["served"] += 1
+    return False
+
+
+def test_a_queue_that_other_hosts_fill(server, make_volume, link):
+    """To send less would not help: the others take what this host leaves."""
+    target = server.load(Scenario("shared", hooks={"on_command": shared},
+                                  settings={"depth": 256}))
+    target.run.memory.update(random=random.Random(1), refused=0, served=0)
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
+    device = volume.enable()
+    no_merges(device)
+    server.arm()
+    fio.run(device, rw="randread", bs="4k", iodepth=32, size=SHARED_READS * 4096,
+            runtime=SHARED_S)
+    target.run.armed = False
+    memory = target.run.memory
+    print(f"refused {memory['refused']} times for {memory['served']} served")
+    assert memory["served"] >= SHARED_READS
+    assert memory["refused"] < 2 * memory["served"]
     assert volume.reconnects() == 0
     assert server.violations() == []
 

@@ -9,9 +9,14 @@
 #include "block/volume.h"
 #include "block/workqueue.h"
 
-/* While tasks wait: one is sent when nothing is in flight, or nothing has completed for long. */
-#define SEND_ONE_MS	100
+/* While tasks wait: a few are sent when nothing is in flight, one when nothing completes. */
+#define SEND_MIN_MS	4
+#define SEND_MAX_MS	100
+#define SEND_FEW	8
 #define STALL_MS	1000
+/* The least allowance while other hosts fill the LUN's queue, and for how long they do. */
+#define SHARED_MIN	16
+#define SHARED_MS	1000
 /* Tasks let in per completion. */
 #define RELEASE_MAX	2
 /* A LUN may be too busy for a command for this many timeouts of it, and at least this time. */
@@ -112,23 +117,22 @@ static void allowance_send(struct list_head *list)
 }
 
 /* How many to let in after a completion; without a nexus all of them, to be parked. */
-static u32 allowance_room(const struct istripe_leg *leg)
+static u32 allowance_room(const struct istripe_leg *leg, u32 in_flight)
 {
-	u32 in_flight;
+	const struct istripe_allowance *allowance = &leg->allowance;
 
 	if (!istripe_leg_serving(leg))
 		return U32_MAX;
-	in_flight = allowance_in_flight(&leg->allowance);
-	if (in_flight >= leg->allowance.limit)
+	if (in_flight >= allowance->limit)
 		return 0;
-	return min_t(u32, leg->allowance.limit - in_flight, RELEASE_MAX);
+	return min_t(u32, allowance->limit - in_flight, allowance->shared ? U32_MAX : RELEASE_MAX);
 }
 
 static void allowance_arm(struct istripe_leg *leg)
 {
 	if (allowance_waits(&leg->allowance))
 		queue_delayed_work(istripe_recovery_wq, &leg->allowance.work,
-				   msecs_to_jiffies(SEND_ONE_MS));
+				   msecs_to_jiffies(SEND_MAX_MS));
 }
 
 bool istripe_allowance_take(struct istripe_leg_task *leg_task)
@@ -178,6 +182,7 @@ static void allowance_grow(struct istripe_leg *leg)
 	struct istripe_allowance *allowance = &leg->allowance;
 
 	allowance->refusing = false;
+	allowance->send_ms = SEND_MIN_MS;
 	allowance->answered_at = jiffies;
 	allowance->quiet_since = jiffies;
 	if (allowance->limit >= allowance->threshold &&
@@ -199,22 +204,50 @@ static u32 allowance_take_said(struct istripe_allowance *allowance)
 	return istripe_elapsed_ms(allowance->refusing_since);
 }
 
-void istripe_allowance_give(struct istripe_leg *leg, bool answered)
+/* A task has ended. How many of those that were in flight at one time does the LUN take? */
+static void allowance_probe(struct istripe_allowance *allowance, u32 number, u32 in_flight,
+			    bool taken)
 {
+	struct istripe_allowance_probe *probe = &allowance->probe;
+
+	if (time_after(jiffies, allowance->probed_at + msecs_to_jiffies(SHARED_MS))) {
+		allowance->probed_at = jiffies;
+		allowance->taken /= 2;
+		probe->left = 0;
+	}
+	if (probe->left && (!number || (s32)(number - probe->number) <= 0)) {
+		probe->taken -= !taken;
+		if (!--probe->left)
+			allowance->taken = max(allowance->taken, probe->taken);
+	}
+	if (!probe->left) {
+		probe->number = allowance->number;
+		probe->left = in_flight;
+		probe->taken = in_flight;
+	}
+	if (time_after(jiffies, allowance->shared_at + msecs_to_jiffies(SHARED_MS)))
+		allowance->shared = false;
+}
+
+void istripe_allowance_give(struct istripe_leg_task *leg_task, bool answered)
+{
+	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_allowance *allowance = &leg->allowance;
-	u32 busy_ms = 0;
+	u32 in_flight, busy_ms = 0;
 	LIST_HEAD(list);
 
 	this_cpu_dec(*allowance->in_flight);
 	if (likely(!READ_ONCE(allowance->on)))
 		return;
 	spin_lock_bh(&leg->lock);
+	in_flight = allowance_in_flight(allowance);
+	allowance_probe(allowance, leg_task->number, in_flight, answered);
 	if (allowance->on && answered) {
 		busy_ms = allowance_take_said(allowance);
 		allowance_grow(leg);
 	}
 	if (allowance_waits(allowance))
-		allowance_release(leg, allowance_room(leg), &list);
+		allowance_release(leg, allowance_room(leg, in_flight), &list);
 	spin_unlock_bh(&leg->lock);
 	if (busy_ms)
 		pr_info("%s/%u: the LUN takes commands again after %u ms\n", leg->volume->name,
@@ -222,31 +255,63 @@ void istripe_allowance_give(struct istripe_leg *leg, bool answered)
 	allowance_send(&list);
 }
 
-static void allowance_halve(struct istripe_allowance *allowance, u32 in_flight)
+static void allowance_start(struct istripe_leg *leg)
 {
-	u32 level = min(allowance->limit, in_flight);
+	struct istripe_allowance *allowance = &leg->allowance;
 
-	allowance->limit = max(level / 2, 1u);
+	WRITE_ONCE(allowance->on, true);
+	allowance->limit = allowance_max(leg);
+	allowance->answered_at = jiffies;
+	allowance->quiet_since = jiffies;
+	allowance->probed_at = jiffies;
+	allowance->send_ms = SEND_MIN_MS;
+	allowance->taken = 0;
+	allowance->probe.left = 0;
+	allowance->first = 0;
+	allowance->shared = false;
+}
+
+static void allowance_halve(struct istripe_allowance *allowance, u32 in_flight, u32 least)
+{
+	u32 level = max(min(allowance->limit, in_flight), least);
+
+	allowance->limit = max(level / 2, least);
 	allowance->threshold = level - level / 4;
 	allowance->completions = 0;
 	allowance->cut_number = allowance->number;
+}
+
+/* Refused with nothing else in flight, or much less than it has lately taken: others fill it. */
+static bool allowance_is_shared(const struct istripe_allowance *allowance, u32 number,
+				u32 in_flight)
+{
+	return (number && number == allowance->first) || 2 * in_flight + 2 < allowance->taken;
 }
 
 /* @in_flight: commands that the LUN has taken, the refused one not counted. */
 static void allowance_shrink(const struct istripe_leg_task *leg_task, u32 in_flight)
 {
 	struct istripe_allowance *allowance = &leg_task->leg->allowance;
+	u32 least, number = leg_task->number;
+	bool first = !allowance->on;
+	bool shared;
 
-	if (!allowance->on) {
-		WRITE_ONCE(allowance->on, true);
-		allowance->limit = allowance_max(leg_task->leg);
-		allowance->answered_at = jiffies;
-		allowance->quiet_since = jiffies;
-		allowance_halve(allowance, in_flight);
-	} else if (leg_task->number && (s32)(leg_task->number - allowance->cut_number) > 0) {
-		allowance_halve(allowance, in_flight);
+	if (first)
+		allowance_start(leg_task->leg);
+	allowance_probe(allowance, number, in_flight, false);
+	shared = !first && allowance_is_shared(allowance, number, in_flight);
+	if (shared) {
+		allowance->shared = true;
+		allowance->shared_at = jiffies;
 	}
-	allowance->limit = min(allowance->limit, max(in_flight, 1u));
+	least = allowance->shared ? min_t(u32, SHARED_MIN, allowance_max(leg_task->leg)) : 1;
+	if (shared) {
+		allowance->limit = max(allowance->limit, least);
+		return;
+	}
+	if (first || (number && (s32)(number - allowance->cut_number) > 0))
+		allowance_halve(allowance, in_flight, least);
+	allowance->limit = max(min(allowance->limit, in_flight), least);
 }
 
 /* A search is short: a task is refused for the first time, or was let in first. */
@@ -300,6 +365,9 @@ bool istripe_allowance_refused(struct istripe_leg_task *leg_task)
 	allowance->said &= allowance->refusing;
 	leg_task->refusals = min(leg_task->refusals + 1, U8_MAX);
 	allowance_arm(leg);
+	if (!in_flight && allowance_waits(allowance))
+		mod_delayed_work(istripe_recovery_wq, &allowance->work,
+				 msecs_to_jiffies(allowance->send_ms));
 	spin_unlock_bh(&leg->lock);
 	return !failed;
 }
@@ -319,16 +387,22 @@ static void allowance_take_expired(struct istripe_leg *leg, struct list_head *fr
 }
 
 /* How many to let in although nothing has ended. */
-static u32 allowance_send_one(struct istripe_leg *leg, u32 in_flight)
+static u32 allowance_send_few(struct istripe_leg *leg, u32 in_flight)
 {
 	struct istripe_allowance *allowance = &leg->allowance;
+	u32 few;
 
 	if (!istripe_leg_serving(leg))
 		return U32_MAX;
 	if (in_flight && time_before(jiffies, allowance->quiet_since + msecs_to_jiffies(STALL_MS)))
 		return 0;
 	allowance->quiet_since = jiffies;
-	return 1;
+	if (in_flight)
+		return 1;
+	allowance->first = allowance->number + 1;
+	few = allowance->send_ms < SEND_MAX_MS ? SEND_FEW : 1;
+	allowance->send_ms = min_t(u32, 2 * allowance->send_ms, SEND_MAX_MS);
+	return few;
 }
 
 static u32 allowance_busy_ms(const struct istripe_leg *leg)
@@ -386,7 +460,7 @@ static void allowance_work(struct work_struct *work)
 		allowance_take_expired(leg, &allowance->refused, &list);
 		allowance_take_expired(leg, &allowance->waiting, &list);
 	}
-	allowance_release(leg, allowance_send_one(leg, in_flight), &list);
+	allowance_release(leg, allowance_send_few(leg, in_flight), &list);
 	allowance_arm(leg);
 	spin_unlock_bh(&leg->lock);
 	allowance_send(&list);

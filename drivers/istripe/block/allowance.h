@@ -4,11 +4,11 @@
  * SET FULL, BUSY, NOT READY). Until then it is off, and costs each command a test of @on and a
  * per-CPU count.
  *
- * A refusal halves the allowance, once for all commands that were sent before the refusal was
- * known. Completions let it grow; when it is as large as the queue it is switched off. Refused
- * tasks are sent first, in the order of their first refusals; then those that were not let in. Each
- * completion lets in at most two of them, so that a limit is exceeded by one command and not by
- * many. When nothing is in flight, or nothing completes for STALL_MS, a work sends one.
+ * A refusal halves the allowance, once for all commands sent before it was known; completions let
+ * it grow, and end it. Refused tasks are sent first, in the order of their first refusals. Each
+ * completion lets in two tasks at most: a limit is exceeded by one command and not by many. When
+ * nothing is in flight a work sends a few. While other hosts fill the queue there is a least
+ * allowance, and a completion lets in all that it has room for.
  *
  * SAM-5 5.3.1: TASK SET FULL is about the task set of one I_T nexus, BUSY about the LUN or its
  * port. The cause of both is mostly a shortage in the LUN, so its nexuses share one allowance.
@@ -23,6 +23,12 @@
 struct istripe_leg;
 struct istripe_leg_task;
 
+struct istripe_allowance_probe {
+	u32 number;			/* of the last task that it counts */
+	u32 left;			/* of them, not ended */
+	u32 taken;			/* of them, not refused */
+};
+
 struct istripe_allowance {
 	u32 __percpu *in_flight;	/* tasks let in minus those given back: their sum */
 	bool on;			/* written under leg->lock, as all below */
@@ -31,9 +37,16 @@ struct istripe_allowance {
 	u32 completions;		/* since @limit last grew, when it is above */
 	u32 number;			/* of the task that was let in last */
 	u32 cut_number;			/* @number when it was last halved */
+	u32 first;			/* number of the first one sent with nothing in flight */
+	u32 send_ms;			/* until a few are sent again when nothing is in flight */
+	struct istripe_allowance_probe probe;
+	u32 taken;			/* most commands at a time, lately */
+	unsigned long probed_at;	/* jiffies when @taken was last halved */
+	bool shared;			/* other hosts fill the queue */
+	unsigned long shared_at;	/* jiffies when that was last seen */
 	u32 ticket;			/* of the task that was refused last */
 	unsigned long answered_at;	/* jiffies of the last answer that was no refusal */
-	unsigned long quiet_since;	/* the same, or jiffies when the work last sent one */
+	unsigned long quiet_since;	/* the same, or jiffies when the work last sent some */
 	unsigned long refusing_since;	/* jiffies, if @refusing */
 	bool refusing;			/* it refuses each command of those that wait */
 	bool said;			/* the log has told so */
@@ -58,7 +71,7 @@ bool istripe_allowance_take(struct istripe_leg_task *leg_task);
 void istripe_allowance_drop(struct istripe_leg *leg);
 
 /* A task has ended (@answered: by the LUN) or will never be answered. Called from its done(). */
-void istripe_allowance_give(struct istripe_leg *leg, bool answered);
+void istripe_allowance_give(struct istripe_leg_task *leg_task, bool answered);
 
 /*
  * The LUN has refused a task that was let in. True: it waits; false: for too long. In its done().

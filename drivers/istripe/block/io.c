@@ -503,13 +503,13 @@ static bool io_task_busy_path(struct istripe_leg_task *leg_task)
 		return false;
 	istripe_busy_refused(path);
 	if (io_task_leaves_busy_path(leg_task)) {
-		istripe_allowance_give(leg, false);
+		istripe_allowance_give(leg_task, false);
 		io_task_again(leg_task);
 		return true;
 	}
 	if (!istripe_busy_for_long(path) || !leg_has_unchosen(leg))
 		return false;
-	istripe_allowance_give(leg, false);
+	istripe_allowance_give(leg_task, false);
 	io_task_unserved(leg_task, "busy for too long", BLK_STS_IOERR);
 	return true;
 }
@@ -753,7 +753,7 @@ static void io_task_done(struct istripe_task *task)
 		atomic64_inc(&leg_task->nexus->path->retries);
 		if (task->response)
 			leg_task->again = &leg_task->leg->retried;
-		istripe_allowance_give(leg_task->leg, false);
+		istripe_allowance_give(leg_task, false);
 		if (task->error == -ECANCELED || task->error == -EAGAIN)
 			io_task_aborted(leg_task);
 		else
@@ -769,7 +769,7 @@ static void io_task_done(struct istripe_task *task)
 	/* After these: a task that is let in now must find the session invalidated, or no lane. */
 	if (verdict != ISTRIPE_SCSI_BUSY || elsewhere) {
 		istripe_busy_answered(leg_task->nexus->path);
-		istripe_allowance_give(leg_task->leg, true);
+		istripe_allowance_give(leg_task, true);
 	}
 	if (elsewhere) {
 		io_task_elsewhere(leg_task);
