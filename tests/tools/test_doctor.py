@@ -445,6 +445,8 @@ FAULTS = [
      65536, 16384, "istripectl create NEW --chunk 16K"),
     ("write-cache", both(file(f"{QUEUE}/write_cache", "write through"), file(f"{QUEUE}/fua", "1")),
      "write through", "write back", "echo write back > /sys/block/istripe0/queue/write_cache"),
+    ("throttling", file(f"{QUEUE}/wbt_lat_usec", "2000"), 2000, 0,
+     "echo 0 > /sys/block/istripe0/queue/wbt_lat_usec"),
     # Names and other initiators
     ("initiator-name", file("etc/iscsi/initiatorname.iscsi",
                             "InitiatorName=iqn.2004-01.com.example:host"),

@@ -120,6 +120,8 @@ def test_what_is_skipped(host, plant, text):
 
 
 @pytest.mark.parametrize("plant, text", [
+    (file(f"{QUEUE}/wbt_lat_usec", "2000"),
+     "the kernel throttles buffered writes and discards for all legs together as for one disk"),
     (driver(off=("tx-scatter-gather",)), "data are copied before they are sent"),
     (negotiated("FirstBurstLength", "8192"), "writes that could be sent at once wait for a round trip"),
     (negotiated("MaxRecvDataSegmentLength", "8192"), "data are received in small PDUs"),

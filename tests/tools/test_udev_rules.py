@@ -30,9 +30,12 @@ uevent $disk 0 disk
 uevent $part 1 partition
 echo 1 >$part/partition
 echo db >$disk/istripe/name
-echo live >$disk/istripe/state
 printf '%s\n' "$2" >$disk/wwid
 printf '%s\n' "$3" >$disk/device/serial
+mkdir -p $disk/queue $disk/istripe/legs
+for leg in $(seq 0 $(($4 - 1))); do mkdir $disk/istripe/legs/$leg; done
+echo $5 >$disk/istripe/state
+[ -z "$6" ] || echo $6 >$disk/queue/wbt_lat_usec
 udevadm test --action=add $disk
 echo DISK ENDS
 udevadm test --action=add $part
@@ -48,7 +51,10 @@ def said(text):
 
 @pytest.fixture
 def udev(tmp_path):
-    """udev(wwid, serial): properties of the disk and of its partition; udev.rules is the file."""
+    """udev(wwid, ...): properties of the disk and of its partition; udev.rules is the file.
+
+    wbt: of the kernel's writeback throttling, in us; "": it has none.
+    """
     if os.geteuid() or not shutil.which("udevadm") or not shutil.which("unshare"):
         pytest.skip("udevadm in a mount namespace is for root")
     tried = subprocess.run(["unshare", "-m", "sh", "-ec", ALLOWED], text=True, capture_output=True,
@@ -58,10 +64,10 @@ def udev(tmp_path):
     rules = tmp_path / RULES.name
     shutil.copy(RULES, rules)
 
-    def run(wwid, serial="1"):
+    def run(wwid, serial="1", legs=1, state="live", wbt="2000"):
         done = subprocess.run(
-            ["unshare", "-m", "sh", "-ec", HOST, "sh", rules, wwid, serial], text=True,
-            capture_output=True, check=False,
+            ["unshare", "-m", "sh", "-ec", HOST, "sh", rules, wwid, serial, str(legs), state, wbt],
+            text=True, capture_output=True, check=False,
             env={**os.environ, "SYSTEMD_DEVICE_VERIFY_SYSFS": "0"})
         assert not done.returncode, done.stderr
         return [said(part) for part in done.stdout.split("DISK ENDS\n")]
@@ -115,3 +121,15 @@ def test_udev_that_does_not_replace_in_properties(udev):
     udev.rules.write_text(RULES.read_text().replace('OPTIONS="string_escape=replace", ', ""))
     disk, part = udev("t10.EVIL/../../../sda")
     assert ids(disk) == {"istripe-db"} and ids(part) == {"istripe-db-part1"}
+
+
+@pytest.mark.parametrize("legs, state, wbt, off", [
+    (2, "live", "2000", True), (12, "degraded", "75000", True), (1, "live", "2000", False),
+    # To write it waits for all requests, and a kernel that does not throttle would begin to.
+    (2, "waiting", "2000", False), (2, "live", "", False),
+])
+def test_the_kernel_does_not_throttle_all_legs_as_one_disk(udev, legs, state, wbt, off):
+    """Once for a disk: what an administrator writes later stays."""
+    disk, part = udev("naa.6001", legs=legs, state=state, wbt=wbt)
+    assert disk.get("ISTRIPE_WBT") == ("off" if off else None)
+    assert "ISTRIPE_WBT" not in part

@@ -84,6 +84,8 @@ static const struct doctor_check checks[] = {
 	{ "read-ahead", "read-ahead covers a stripe", "bytes", .volume = doctor_read_ahead },
 	{ "max-sectors", "a request may cover a stripe", "bytes", .volume = doctor_max_sectors },
 	{ "chunk", "the chunk suits the requests so far", "bytes", .volume = doctor_chunk },
+	{ "throttling", "buffered writes have no limit for all legs together", "us",
+	  .volume = doctor_throttling },
 	{ "write-cache", "the disk asks for flushes", .volume = doctor_write_cache },
 	{ "initiator-name", "the host has an initiator name of its own", .host =
 	  doctor_initiator_file },

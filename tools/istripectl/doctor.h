@@ -290,6 +290,7 @@ void doctor_scheduler(struct doctor *doctor, const struct doctor_volume *volume)
 void doctor_read_ahead(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_max_sectors(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_chunk(struct doctor *doctor, const struct doctor_volume *volume);
+void doctor_throttling(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_write_cache(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_conf(struct doctor *doctor, const struct doctor_volume *volume);
 void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume);

@@ -197,6 +197,26 @@ void doctor_chunk(struct doctor *doctor, const struct doctor_volume *volume)
 		chunk_check(doctor, volume, &sizes);
 }
 
+void doctor_throttling(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	long long us = 0;
+
+	if (!is_up(doctor, volume))
+		return;
+	/* A kernel that does not throttle has no such file, or one that cannot be read. */
+	if (volume->volume.leg_count < 2)
+		doctor_skip(doctor, "there is one leg");
+	else if (!fact_number(queue_file(volume, "wbt_lat_usec"), &us) || !us)
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%lld", us), .wanted = alloc_text("0"),
+			.next = alloc_printf("echo 0 > /sys/block/%s/queue/wbt_lat_usec",
+					     volume->live.name),
+		},
+		"the kernel throttles buffered writes and discards for all legs together as for one disk");
+}
+
 void doctor_write_cache(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	long long fua = 0;
