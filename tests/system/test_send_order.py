@@ -8,6 +8,7 @@ order PDUs come.
 
 import asyncio
 import itertools
+import os
 import socket
 import threading
 import time
@@ -178,4 +179,48 @@ def test_small_commands_have_a_connection(server, link, make_volume):
         assert any(read_both(disk, server, conns) for _ in range(10))
     small, large = map(set, conns.values())
     assert len(conns[4 * KIB]) == SMALL and len(small) == 1 and not small & large
+    assert server.violations() == []
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the connection goes by the processor")
+def test_large_writes_keep_no_connection(server, link, make_volume):
+    """Small commands go ahead of their data: both use all connections."""
+    conns = {4 * KIB: [], MIB // 4: []}
+
+    async def hold(run, conn, task):
+        if task.opcode in (READ_16, WRITE_16) and run.strike():
+            conns[task.edtl].append(conn)
+            while task.opcode == WRITE_16 and run.armed:
+                await asyncio.sleep(0.01)
+        return False
+
+    def on(cpu, call, *values):
+        os.sched_setaffinity(0, {cpu})
+        call(*values)
+
+    def start(call, values):
+        threads = [threading.Thread(target=on, args=(cpu, call, *values(at)), daemon=True)
+                   for at, cpu in enumerate(sorted(os.sched_getaffinity(0)))]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    target = server.load(Scenario("holds", hooks={"on_command": hold}, times=1 << 20))
+    volume = make_volume(Named(target.settings.name), path={
+        "portal": f"{link.address}:{server.port}", "connections": 2})
+    with Direct(volume.enable()) as disk:
+        wait_for("both connections", lambda: len(server.connections()) == 2)
+        server.arm()
+        data = noise(MIB // 4)
+        writes = start(disk.write, lambda at: (at * MIB // 4, data))
+        wait_for("the writes", lambda: len(conns[MIB // 4]) == len(writes), 20)
+        reads = start(disk.read, lambda at: (at * 4 * KIB, 4 * KIB))
+        for thread in reads:
+            thread.join(20)
+            assert not thread.is_alive()
+        target.run.armed = False
+        for thread in writes:
+            thread.join(40)
+            assert not thread.is_alive()
+    assert [len(set(carried)) for carried in conns.values()] == [2, 2]
     assert server.violations() == []

@@ -132,7 +132,8 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		if (unlikely(task_may_need_fua(nexus, leg_task)))
 			istripe_cdb_set_fua(leg_task->task.cdb, READ_ONCE(nexus->fua) &&
 					    !READ_ONCE(nexus->leg->no_fua));
-		leg_task->large = leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
+		leg_task->large = leg_task->task.read &&
+				  leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
 				  READ_ONCE(nexus->path->nexus_count) > 1;
 		path_count(nexus->path, leg_task, 1);
 		if (leg_task->large)

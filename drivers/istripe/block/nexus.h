@@ -207,7 +207,7 @@ struct istripe_nexus {
 	struct completion stopped;
 	struct completion idled;	/* not wanted, and idle now */
 
-	atomic_t large_tasks;		/* not done yet; see istripe_path_lane() */
+	atomic_t large_tasks;		/* reads, not done yet; see istripe_path_lane() */
 
 	struct ratelimit_state log_limit;
 

@@ -248,7 +248,8 @@ u32 istripe_path_lane(struct istripe_path *path, const struct istripe_task *task
 	/* The connections of one session are its own to choose from. */
 	if (lanes < 2 || READ_ONCE(path->nexus_count) < 2 || task->polled)
 		return task->lane;
-	if (bytes >= ISTRIPE_PATH_LARGE_BYTES && path_has_small(path))
+	/* Of large writes tx.c gives TCP little at a time, and sends small commands ahead. */
+	if (task->read && bytes >= ISTRIPE_PATH_LARGE_BYTES && path_has_small(path))
 		return task->lane % (lanes - 1);
 	if (bytes > ISTRIPE_TASK_SMALL_BYTES)
 		return task->lane;

@@ -131,9 +131,8 @@ int istripe_path_relogin(struct istripe_path *path, const struct istripe_path_pa
 			 bool chap, struct istripe_reason *why);
 
 /*
- * The lane of a task on this path: its own, but while there are small tasks large ones leave the
- * last lane alone, and a small one takes that when there are large ones on its own. A task that is
- * polled for stays. In a section of leg->srcu.
+ * The lane of a task here: its own, but while there are small tasks large reads leave the last lane
+ * alone, which a small one takes when its own has large reads. Polled tasks stay. In leg->srcu.
  */
 u32 istripe_path_lane(struct istripe_path *path, const struct istripe_task *task);
 
