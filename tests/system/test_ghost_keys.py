@@ -236,7 +236,7 @@ def test_another_path_finds_newer_keys(servers, make_volume, links, kernel_log):
 
 
 def test_lun_pauses_when_keys_are_looked_for(servers, make_volume, links):
-    """No session ends because of the question, and only one path asks."""
+    """No session ends because of the question, which each path asks once."""
     asked, go_on = [], threading.Event()
 
     async def pauses(run, _conn, task):
@@ -260,7 +260,8 @@ def test_lun_pauses_when_keys_are_looked_for(servers, make_volume, links):
         assert writer.is_alive()
         go_on.set()
         writer.finish()
-        assert asked == [PERSISTENT_RESERVE_IN, WRITE_16]
+        assert asked.count(WRITE_16) == 1
+        assert 1 <= asked.count(PERSISTENT_RESERVE_IN) == len(asked) - 1 <= 2
         for path in range(2):
             assert read(volume.path_sysfs(0, path) / "faults") == "0"
         same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
