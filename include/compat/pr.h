@@ -25,7 +25,7 @@ static inline enum pr_type istripe_compat_pr_type_of_scsi(u8 type)
 }
 #else
 /* Nobody calls the functions then. */
-#define ISTRIPE_COMPAT_PR_READS(keys, reservation)
+#define ISTRIPE_COMPAT_PR_READS(...)
 
 struct pr_keys {
 	u32 generation;

@@ -68,7 +68,7 @@ static void pr_keys_short(struct kunit *test)
 				istripe_pr_keys_decode(answer.data, bytes, KEY, &keys));
 }
 
-/* Keys that the list has already are not added, however often they come; the others as they come. */
+/* Keys that the list has already are not added, however often they come; others as they come. */
 static void pr_keys_added(struct kunit *test)
 {
 	static const struct {

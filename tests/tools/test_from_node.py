@@ -12,7 +12,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from iscsiadm import LATER, ONLY_ROOT, RECORD, SECRET, T1, change, rebind, record, update
+from iscsiadm import (
+    LATER,
+    ONLY_ROOT,
+    RECORD,
+    SECRET,
+    T1,
+    change,
+    rebind,
+    record,
+    update,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -342,6 +342,7 @@ static void portal_check(struct doctor *doctor, const char *target, const char *
 		doctor_pass(doctor);
 	file_names_free(&names);
 }
+
 static void records_check(struct doctor *doctor, const char *nodes, const char *target,
 			  struct file_names *addresses)
 {

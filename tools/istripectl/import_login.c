@@ -118,10 +118,12 @@ static void discoveries_add(const struct import *import, size_t first)
 
 int import_logins_check(struct import *import)
 {
-	if (logins_each(import, first_one))
-		manuals_add(import);
-	else if (!import->discoveries.count)
+	bool any = logins_each(import, first_one);
+
+	if (!any && !import->discoveries.count)
 		return 0;
+	if (any)
+		manuals_add(import);
 	else
 		*import->fault->text = '\0';
 	discoveries_add(import, 0);
@@ -277,7 +279,7 @@ static void back_tell(const struct import *import)
 	size_t i;
 
 	if (import->back.count)
-		printf("%s: keep these commands: they give the records back to open-iscsi when the volume is deleted\n",
+		printf("%s: keep these commands, which give the records back to open-iscsi:\n",
 		       import->volume.name);
 	for (i = 0; i < import->back.count; i++)
 		printf("  %s\n", import->back.items[i]);

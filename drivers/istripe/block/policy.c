@@ -142,10 +142,7 @@ static struct istripe_path *(*const picks[])(struct istripe_leg *leg, u32 bytes)
 	[ISTRIPE_POLICY_WEIGHTED] = pick_weighted,
 };
 
-#define POLICY_ONE(_value, _name)	+ 1
-
 static_assert(ARRAY_SIZE(picks) == ISTRIPE_POLICY_COUNT);
-static_assert(0 ISTRIPE_POLICY_CHOICES(POLICY_ONE) == ISTRIPE_POLICY_COUNT);
 
 struct istripe_path *istripe_policy_pick(struct istripe_leg *leg, u32 bytes)
 {
