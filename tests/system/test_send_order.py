@@ -209,7 +209,8 @@ def test_large_writes_keep_no_connection(server, link, make_volume):
     volume = make_volume(Named(target.settings.name), path={
         "portal": f"{link.address}:{server.port}", "connections": 2})
     with Direct(volume.enable()) as disk:
-        wait_for("both connections", lambda: len(server.connections()) == 2)
+        volume.wait_state("live")
+        assert len(server.connections()) == 2
         server.arm()
         data = noise(MIB // 4)
         writes = start(disk.write, lambda at: (at * MIB // 4, data))

@@ -818,7 +818,7 @@ def test_the_way_back(tool, stock):
     discovery(tool, "192.0.2.10,3260")
     before = (tool.root / "records").read_text()
     out, _ = tool.run("import", "db", "--save", "--take-over")
-    lines = out.split("db: keep these commands: they give the records back")[1].splitlines()
+    lines = out.split("db: keep these commands, which give the records back to open-iscsi:")[1].splitlines()
     back = [line[2:] for line in lines if line.startswith("  iscsiadm ")]
     assert len(back) == 4 and (tool.root / "records").read_text() != before
     for command in back:
