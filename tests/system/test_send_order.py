@@ -212,7 +212,7 @@ def test_large_writes_keep_no_connection(server, link, make_volume):
         volume.wait_state("live")
         assert len(server.connections()) == 2
         server.arm()
-        data = noise(MIB // 4)
+        data = noise(MIB // 4, 1)
         writes = start(disk.write, lambda at: (at * MIB // 4, data))
         wait_for("the writes", lambda: len(conns[MIB // 4]) == len(writes), 20)
         reads = start(disk.read, lambda at: (at * 4 * KIB, 4 * KIB))
