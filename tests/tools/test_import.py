@@ -628,7 +628,7 @@ def test_logins_of_iscsid_itself(tool, stock):
     out, _ = tool.run("import", "db", "--save", "--take-over")
     assert sorted(asked(tool)[-3:]) == sorted(commands)
     assert "discovery.isns.use_discoveryd is No now: portal 192.0.2.5:3205\n" in out
-    assert "next: systemctl restart iscsid" in out
+    assert "restarted: systemctl restart iscsid" in out
     assert all(" = No\n" in file.read_text() for file in files)
 
 

@@ -299,6 +299,6 @@ int import_take_over(struct import *import)
 	if (ret)
 		automatic_left(import, i);
 	else if (i)
-		printf("next: systemctl restart iscsid, which logs in until then\n");
+		printf("iscsid logs in until it is restarted: systemctl restart iscsid\n");
 	return ret;
 }
