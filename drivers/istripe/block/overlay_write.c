@@ -9,7 +9,6 @@
 #include <linux/sched/mm.h>
 
 #include "block/leg.h"
-#include "block/lun_io.h"
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/overlay_write.h"
@@ -22,8 +21,6 @@
 #define OVERLAY_RETRY_MS	1000
 /* Until a cache was not lost between the copies and their flush. */
 #define OVERLAY_ROUNDS_MAX	5
-/* Times command_timeout_ms, as for flushes of the disk: one that is cut off costs its session. */
-#define FLUSH_TIMEOUTS		4
 
 struct overlay_run {
 	struct istripe_range range;
@@ -158,39 +155,6 @@ static int overlays_copy(struct istripe_leg *leg)
 	return ret;
 }
 
-/* The first of several paths has half of it. */
-static unsigned long overlays_flush_deadline(const struct istripe_leg *leg)
-{
-	u32 times = READ_ONCE(leg->path_count) > 1 ? 2 * FLUSH_TIMEOUTS : FLUSH_TIMEOUTS;
-
-	return jiffies + times * msecs_to_jiffies(READ_ONCE(leg->volume->command_timeout_ms));
-}
-
-/*
- * Not through the disk, where it is a flush of all legs, and waits for those that are away.
- * -EAGAIN: its path is, or a reset has ended it. The copies, written again, wait for a path.
- */
-static int overlays_flush(struct istripe_leg *leg)
-{
-	struct istripe_reason why = {};
-	int ret;
-
-	if (!leg->lun.caching.write_cache && !READ_ONCE(leg->write_through))
-		return 0;
-	ret = istripe_lun_io_flush_leg(leg, overlays_flush_deadline(leg), &why);
-	switch (ret) {
-	case 0:
-		atomic_inc(&leg->volume->writeback.good);
-		return 0;
-	case -ENOTCONN:
-	case -ENOLINK:
-	case -ECANCELED:
-		return -EAGAIN;
-	default:
-		return ret;
-	}
-}
-
 /* Returns 0, or the first error. One caller at a time: nobody else takes overlays from the list. */
 static int overlays_write(struct istripe_leg *leg)
 {
@@ -202,7 +166,7 @@ static int overlays_write(struct istripe_leg *leg)
 		/* It changes with all that may have cost the LUN its cache: write_through.h. */
 		generations = READ_ONCE(leg->generations);
 		ret = overlays_copy(leg);
-		error = overlays_flush(leg);
+		error = blkdev_issue_flush(leg->volume->disk->part0);
 		if (!error && generations != READ_ONCE(leg->generations))
 			error = -EAGAIN;
 	} while (!ret && error == -EAGAIN && ++rounds < OVERLAY_ROUNDS_MAX);
