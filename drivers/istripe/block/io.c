@@ -33,8 +33,9 @@
 #define FAILURE_PAUSE_MS	20	/* doubled each time */
 /* Between two tries while no path serves it. */
 #define UNSERVED_PAUSE_MS	500
-/* With the failover policy a command stays with a busy path for so many refusals. */
+/* With the failover policy a command stays with a busy path for so many refusals, and so long. */
 #define FAILOVER_REFUSALS	4
+#define FAILOVER_BUSY_MS	500
 /* Rejects of a command, before it fails if no other path is left. */
 #define REJECTIONS_MAX	2
 /* Times command_timeout_ms: for flushes and WRITE SAME, and when a slow flush is spoken of. */
@@ -72,6 +73,12 @@ static bool status_is_of_blocks(blk_status_t status)
 	       status == BLK_STS_TARGET;
 }
 
+/* Tasks of a leg follow each other. */
+static bool io_is_of_several_legs(const struct istripe_io *io)
+{
+	return io->task_count > 1 && io->tasks[0].leg != io->tasks[io->task_count - 1].leg;
+}
+
 static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t status)
 {
 	struct istripe_io *io = leg_task->io;
@@ -80,7 +87,7 @@ static void io_task_failed(struct istripe_leg_task *leg_task, blk_status_t statu
 		istripe_write_through_write(leg_task);
 	if (leg_task->resent)
 		istripe_ghosts_fail(leg_task);
-	if (!status_is_of_blocks(status)) {
+	if (!status_is_of_blocks(status) && io_is_of_several_legs(io)) {
 		WRITE_ONCE(io->leg_status, status);
 		set_bit(leg_task->leg->index, io->failed_legs);
 	}
@@ -520,7 +527,8 @@ static void io_task_busy(struct istripe_leg_task *leg_task)
 	if (io_task_busy_path(leg_task))
 		return;
 	if (READ_ONCE(leg_task->leg->policy) != ISTRIPE_POLICY_FAILOVER ||
-	    leg_task->refusals >= FAILOVER_REFUSALS)
+	    (leg_task->refusals >= FAILOVER_REFUSALS &&
+	     leg_task->busy_for >= msecs_to_jiffies(FAILOVER_BUSY_MS)))
 		io_task_avoid(leg_task);
 	if (!istripe_allowance_refused(leg_task))
 		io_task_unserved(leg_task, "busy for too long", BLK_STS_IOERR);
@@ -833,12 +841,6 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 	}
 	io_put(io);
 	return legs;
-}
-
-/* Tasks of a leg follow each other. */
-static bool io_is_of_several_legs(const struct istripe_io *io)
-{
-	return io->task_count > 1 && io->tasks[0].leg != io->tasks[io->task_count - 1].leg;
 }
 
 /*

@@ -183,6 +183,7 @@ static struct istripe_session *nexus_disown(struct istripe_nexus *nexus)
 	struct istripe_session *session = nexus->owned;
 	u32 i;
 
+	WRITE_ONCE(nexus->key.told, false);
 	nexus_withdraw(nexus);
 	mutex_lock(&nexus->session_lock);
 	nexus->owned = NULL;
@@ -604,7 +605,6 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	clear_bit(ISTRIPE_NEXUS_KEYS, &nexus->events);
 	clear_bit(ISTRIPE_NEXUS_REVALIDATE_NOW, &nexus->events);
 	nexus->access_only = false;
-	WRITE_ONCE(nexus->key.told, false);
 	istripe_eh_clear(nexus);
 	nexus->mismatch = 0;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);
