@@ -481,13 +481,17 @@ FAULTS = [
       "/dev/sdb is open in process 4711 (mysqld)"), "no such session", "iscsiadm -m session -P 3"),
     ("open-iscsi-record", record("etc/iscsi/nodes"), "node.startup = automatic",
      "node.startup = manual",
-     "iscsiadm -m node -T iqn.2026-01.a:t0 -p 192.0.2.10 -o update -n node.startup -v manual"),
+     "iscsiadm -m node -T iqn.2026-01.a:t0 -p 192.0.2.10:3260 -o update -n node.startup -v manual"),
     ("open-iscsi-record", record("var/lib/iscsi/nodes", "onboot"), "node.startup = onboot",
      "node.startup = manual", "iscsiadm"),
     ("open-iscsi-record",
      record("var/lib/iscsi/nodes", "manual\nnode.conn[0].startup = automatic"),
      "node.conn[0].startup = automatic", "node.conn[0].startup = manual",
-     "-p 192.0.2.10 -o update -n 'node.conn[0].startup' -v manual"),
+     "-p 192.0.2.10:3260 -o update -n 'node.conn[0].startup' -v manual"),
+    ("open-iscsi-record", file("etc/iscsi/nodes/iqn.2026-01.a:t0/2001:db8::1,3261,1/default",
+                               "node.startup = automatic"),
+     "node.startup = automatic", "node.startup = manual",
+     "-p '[2001:db8::1]:3261' -o update -n node.startup -v manual"),
     ("open-iscsi-record", file("etc/iscsi/send_targets/192.0.3.10,3260/st_config",
                                "discovery.sendtargets.use_discoveryd = Yes"),
      "discovery.sendtargets.use_discoveryd = Yes", "discovery.sendtargets.use_discoveryd = No",
@@ -628,7 +632,7 @@ FAULTS = [
 
 def test_commands_quote_what_others_have_named(host):
     """Names of targets; and of a map, which is what the target says of the LUN by default."""
-    name, portal = "iqn.2001-04.com.x:$(echo${IFS}x)'", "192.0.2.10 ;x,3260,1"
+    name, portal = "iqn.2001-04.com.x:$(echo${IFS}x)'", "192.0.2.10 ;x,3261,1"
     for path in (0, 1):
         setting("target_name", name, path=path)(host)
     host.put("sys/class/iscsi_session/session3/targetname", name)
@@ -641,7 +645,7 @@ def test_commands_quote_what_others_have_named(host):
     assert shell_words(steps["open-iscsi-session"].split("needs that: ")[1]) == [
         "iscsiadm", "-m", "node", "-T", name, "-u"]
     assert shell_words(steps["open-iscsi-record"])[:7] == [
-        "iscsiadm", "-m", "node", "-T", name, "-p", "192.0.2.10 ;x"]
+        "iscsiadm", "-m", "node", "-T", name, "-p", "192.0.2.10 ;x:3261"]
     assert shell_words(steps["multipath"].split(" && ")[-2]) == ["multipath", "-f", "x;$(echo y)"]
 
 

@@ -26,7 +26,7 @@ TARGET = "iqn.2026-01.a:t0"
 QUEUE = "sys/block/istripe0/queue"
 #: What stands for programs that may not be there: they do to files what is asked of them.
 ISCSIADM = """#!/bin/sh
-find /etc/iscsi/nodes/"$4"/"$6"* -type f -exec sed -i "s/^${10} = .*/${10} = ${12}/" {} +
+find /etc/iscsi/nodes/"$4"/"${6%:*},${6##*:}",* -type f -exec sed -i "s/^${10} = .*/${10} = ${12}/" {} +
 """
 ISCSI_INAME = "#!/bin/sh\necho iqn.1993-08.org.debian:01:4711\n"
 
@@ -496,7 +496,7 @@ FAULTS = [
         double("iscsiadm", ISCSIADM),
         file(f"etc/iscsi/nodes/{TARGET}/192.0.2.10,3260,1/default", "node.startup = automatic")),
           "192.0.2.10,3260,1: node.startup = automatic, wanted: node.startup = manual",
-          f"iscsiadm -m node -T {TARGET} -p 192.0.2.10 -o update"),
+          f"iscsiadm -m node -T {TARGET} -p 192.0.2.10:3260 -o update"),
     Fault("no-file", "conf", without("etc/istripe/db.conf"),
           "no /etc/istripe/db.conf, wanted: a configuration file", "istripectl save db"),
     Fault("secret-for-all", "secret-modes",

@@ -47,16 +47,13 @@ static bool is_on(char *path, const char *name)
 static void entry_take(const struct kind *kind, const char *dir, const char *entry,
 		       const struct file_names *addresses, struct discoveries *discoveries)
 {
-	int bytes = strcspn(entry, ",");
-	char *address = alloc_printf("%.*s", bytes, entry);
-	const char *port = entry[bytes] ? entry + bytes + 1 : PORTAL_PORT;
+	char *address = alloc_printf("%.*s", (int)strcspn(entry, ","), entry);
 
 	if ((kind->any || has_address(addresses, address)) &&
 	    is_on(alloc_printf("%s/%s/%s", dir, entry, kind->file), kind->name))
 		*alloc_append(discoveries->items, discoveries->count) = (struct discovery) {
 			.type = kind->type, .name = kind->name,
-			.portal = alloc_printf(strchr(address, ':') ? "[%s]:%s" : "%s:%s",
-					       address, port),
+			.portal = portal_of_folder(entry),
 		};
 	free(address);
 }

@@ -12,6 +12,7 @@
 #include "initiator.h"
 #include "klog.h"
 #include "place.h"
+#include "portal.h"
 #include "records.h"
 #include "text.h"
 
@@ -280,18 +281,19 @@ static void record_read(char *path, struct settings *record)
 	free(text);
 }
 
-static char *record_change(const char *target, const char *portal, const char *startup)
+/* @folder: of the record's portal */
+static char *record_change(const char *target, const char *folder, const char *startup)
 {
-	char *address = alloc_printf("%.*s", (int)strcspn(portal, ","), portal);
-	char *target_word = text_quoted(target), *address_word = text_quoted(address);
+	char *portal = portal_of_folder(folder), *portal_word = text_quoted(portal);
+	char *target_word = text_quoted(target);
 	char *name = text_quoted(startup);
 	char *change = alloc_printf("iscsiadm -m node -T %s -p %s -o update -n %s -v manual",
-				    target_word, address_word, name);
+				    target_word, portal_word, name);
 
 	free(name);
-	free(address_word);
 	free(target_word);
-	free(address);
+	free(portal_word);
+	free(portal);
 	return change;
 }
 

@@ -204,6 +204,19 @@ static char *portal_text(const char *address, const char *port)
 			    port ? ":" : "", port ? port : "");
 }
 
+char *portal_of_folder(const char *folder)
+{
+	int bytes = strcspn(folder, ",");
+	char *address = alloc_printf("%.*s", bytes, folder), *port, *portal;
+
+	folder += bytes + (folder[bytes] == ',');
+	port = alloc_printf("%.*s", (int)strcspn(folder, ","), folder);
+	portal = portal_text(address, *port ? port : PORTAL_PORT);
+	free(port);
+	free(address);
+	return portal;
+}
+
 static int several_refuse(const char *name, const struct addresses *addresses,
 			  struct fault *fault)
 {

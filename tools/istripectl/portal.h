@@ -29,6 +29,14 @@ bool portal_equal(const char *a, const char *b);
 bool address_equal(const char *a, const char *b);
 
 /**
+ * portal_of_folder() - a portal as open-iscsi names the folder of a record
+ * @folder: as 192.0.2.10,3260,1
+ *
+ * Return: as 192.0.2.10:3260 or [2001:db8::10]:3260, for free().
+ */
+char *portal_of_folder(const char *folder);
+
+/**
  * portal_name_nic() - name an interface that may have another number after the next boot
  * @address: a portal or an address as the module shows it
  *
