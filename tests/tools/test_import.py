@@ -632,6 +632,21 @@ def test_logins_of_iscsid_itself(tool, stock):
     assert all(" = No\n" in file.read_text() for file in files)
 
 
+@pytest.mark.parametrize("portal", ["192.0.2.10", "192.0.2.88"])
+def test_take_over_names_targets_that_iscsid_has_found(tool, stock, portal):
+    """use_discoveryd is of a portal, whose other targets do not come back at boot either."""
+    stock(record(), record(T2, **{"node.conn[0].startup": "onboot"}), record(T3))
+    discovery(tool, f"{portal},3260")
+    for number, target in enumerate((T1, T2, T3, T3, "iqn.2026-01.a:no record")):
+        session(tool, number, target, 0, f"sd{'abcde'[number]}", f"naa.600{number}")
+    _, err = tool.run("import", "db", "--save", "--take-over", "--leg", f"target={T1}")
+    warned = re.findall(r"warning: target (.*), which is not of the volume, has a session", err)
+    assert warned == ([T3, "iqn.2026-01.a:no record"] if portal == "192.0.2.10" else [])
+    assert (f"next: if it shall stay, iscsiadm -m node -T {T3} -o update "
+            "-n node.startup -v automatic\n" in err) == bool(warned)
+    assert ("-T 'iqn.2026-01.a:no record' -o" in err) == bool(warned)
+
+
 def test_take_over_leaves_iscsid_as_it_is(tool, stock):
     """iscsiadm cannot change the record: it is named."""
     stock(record())
@@ -644,6 +659,11 @@ def test_take_over_leaves_iscsid_as_it_is(tool, stock):
     _, err = tool.run("import", "db", "--save", "--take-over", code=1)
     assert "db is saved, but open-iscsi still logs in at boot by these records" in err
     assert "-n discovery.sendtargets.use_discoveryd -v No && systemctl restart iscsid\n" in err
+    rest = "; the same import without --save and --take-over prints what is left\n"
+    assert f"next: these commands, before the host boots{rest}" in err
+    _, err = tool.run("import", "db")
+    assert "next: these commands; log out of each with iscsiadm -m node -T TARGET --logout\n" in err
+    assert "does that" not in err
 
 
 @pytest.mark.parametrize("words", [["--save"], ["--save", "--take-over"]])
@@ -761,7 +781,7 @@ def test_targets_that_show_the_same_lun(tool, stock):
     session(tool, 3, T3, 1, "sdd", "naa.6003")
     leg = ["--leg", f"target={T1},lun=1"]
     warning = (f"warning: target {T2} shows the LUN of leg 0, too, as /dev/sdc, and its records are "
-               f"no paths of it\n            next: --path target={T2} behind the --leg")
+               f"no paths of it\n            next: --path target={T2},lun=7 behind the --leg")
     assert warning in tool.run("import", "db", *leg)[1]
     _, err = tool.run("import", "db", *leg, "--save", code=1)
     assert warning in err and f"iscsiadm -m node -T {T2} -p" in err
@@ -771,7 +791,12 @@ def test_targets_that_show_the_same_lun(tool, stock):
     assert warning in err and f"node.startup is manual now: -T {T2} " in out
     _, err = tool.run("import", "db2", *leg, "--leg", f"target={T2},lun=7", code=1)
     assert "legs 0 and 1 are one LUN, naa.6001: /dev/sdb and /dev/sdc show it\n" in err
-    assert f"next: one --leg, and behind it --path target={T2}\n" in err
+    assert f"next: one --leg, and behind it --path target={T2},lun=7\n" in err
+    out, err = tool.run("import", "db2", *leg, "--path", f"target={T2},lun=7")
+    assert "shows the LUN of leg" not in err and re.findall(r"lun = (.)", out) == ["1", "7"]
+    session(tool, 2, T2, 1, "sdc", "naa.6001")
+    assert f"--path target={T2} behind the --leg" in tool.run("import", "db2", "--leg",
+                                                              f"target={T1},lun=1")[1]
 
 
 @pytest.mark.parametrize("seconds, words, warned", [

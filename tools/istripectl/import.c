@@ -234,8 +234,8 @@ static int said_check(const struct import *import, const struct settings *way,
 	return 0;
 }
 
-/* The target as --leg and --path have it, for free(). */
-static char *target_word(const char *target)
+/* The target as --leg and --path have it, for free(); @lun: NULL: it goes without saying */
+static char *target_word(const char *target, const char *lun)
 {
 	char *entry = NULL, *word;
 	size_t bytes;
@@ -245,6 +245,8 @@ static char *target_word(const char *target)
 		abort();
 	fputs("target=", out);
 	parse_escape(out, target);
+	if (lun)
+		fprintf(out, ",lun=%s", lun);
 	fclose(out);
 	word = text_quoted(entry);
 	free(entry);
@@ -253,7 +255,7 @@ static char *target_word(const char *target)
 
 static int paths_fault(const struct leg *leg, const char *target, struct fault *fault)
 {
-	char *word = target_word(target);
+	char *word = target_word(target, NULL);
 
 	fault_set(fault, -EINVAL,
 		  "leg %u: the records of target %s make more than %u paths\n"
@@ -459,13 +461,15 @@ static int same_lun_check(struct import *import, const struct leg *leg,
 			  const struct host_lun *lun, const struct host_lun *other)
 {
 	const struct leg *its = host_lun_leg(other, &import->volume);
+	const char *number = settings_value(&leg->paths[0].settings, "lun");
 	struct fault warning;
 	char *word;
 	int ret = 0;
 
 	if (its == leg)
 		return 0;
-	word = target_word(other->target);
+	word = target_word(other->target, strcmp(*number ? number : "0", other->lun) ?
+			   other->lun : NULL);
 	if (its) {
 		ret = fault_set(import->fault, -EINVAL,
 				"legs %u and %u are one LUN, %s: /dev/%s and /dev/%s show it\n"

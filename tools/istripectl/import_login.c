@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "conf.h"
 #include "discoveryd.h"
 #include "fact.h"
 #include "file.h"
@@ -116,6 +117,15 @@ static void discoveries_add(const struct import *import, size_t first)
 	}
 }
 
+static bool is_saved(const struct import *import)
+{
+	char *path = conf_path(import->volume.name);
+	bool saved = file_mode(path) >= 0;
+
+	free(path);
+	return saved;
+}
+
 int import_logins_check(struct import *import)
 {
 	bool any = logins_each(import, first_one);
@@ -128,7 +138,8 @@ int import_logins_check(struct import *import)
 		*import->fault->text = '\0';
 	discoveries_add(import, 0);
 	fault_add(import->fault,
-		  "next: import --save --take-over does that; log out of each with iscsiadm -m node -T TARGET --logout");
+		  "next: %s; log out of each with iscsiadm -m node -T TARGET --logout",
+		  is_saved(import) ? "these commands" : "import --save --take-over does that");
 	return -EBUSY;
 }
 
@@ -204,8 +215,7 @@ static void automatic_left(struct import *import, size_t first)
 	manuals_add(import);
 	discoveries_add(import, first);
 	fault_add(import->fault,
-		  "next: these commands, before the host boots; istripectl import %s prints what is left",
-		  name);
+		  "next: these commands, before the host boots; the same import without --save and --take-over prints what is left");
 	if (import->options.boot)
 		fault_add(import->fault,
 			  "next: systemctl enable istripe@%s after that: it does not start at boot yet",
@@ -274,6 +284,55 @@ static int discovery_off(struct import *import, const struct discovery *discover
 	return 0;
 }
 
+static bool has_login(const struct records *records, const char *target)
+{
+	size_t i, j;
+
+	for (i = 0; i < records->count; i++)
+		for (j = 0; j < RECORD_STARTUPS; j++)
+			if (record_is_automatic(&records->items[i], record_startups[j]) &&
+			    !strcmp(settings_value(&records->items[i], "node.name"), target))
+				return true;
+	return false;
+}
+
+static void session_warn(const char *target)
+{
+	struct fault warning;
+	char *word = text_quoted(target);
+
+	fault_set(&warning, 0,
+		  "warning: target %s, which is not of the volume, has a session, but no record that logs in at boot: use_discoveryd, which is No now, may have made it\n"
+		  "next: if it shall stay, iscsiadm -m node -T %s -o update -n node.startup -v automatic",
+		  target, word);
+	fault_print(&warning);
+	free(word);
+}
+
+/* Discovery records tell of all targets of their portals, not only of the volume's. */
+static void sessions_warn(const struct import *import)
+{
+	char *dir = place_path("/sys/class/iscsi_session");
+	struct file_names names = { 0 }, targets = { 0 };
+	size_t i;
+
+	file_list(dir, &names);
+	for (i = 0; i < names.count; i++) {
+		char *target = fact_text(place_path("/sys/class/iscsi_session/%s/targetname",
+						    names.items[i]));
+
+		if (target && !is_target_used(import, target) &&
+		    !has_login(&import->records, target))
+			file_names_add_new(&targets, target);
+		free(target);
+	}
+	for (i = 0; i < targets.count; i++)
+		session_warn(targets.items[i]);
+	file_names_free(&targets);
+	file_names_free(&names);
+	free(dir);
+}
+
 static void back_tell(const struct import *import)
 {
 	size_t i;
@@ -295,6 +354,8 @@ int import_take_over(struct import *import)
 		i += !ret;
 	}
 	back_tell(import);
+	if (i)
+		sessions_warn(import);
 	defaults_warn();
 	if (ret)
 		automatic_left(import, i);

@@ -278,7 +278,7 @@ static const struct command commands[] = {
 	  command_create },
 	{ "discover", "PORTAL [--chap LIST] [--nic NIC] [--luns] [--json]",
 	  "Find targets, and the words to use them", discover_details, command_discover },
-	{ "import", "NAME [options] [--leg LIST]... | --table",
+	{ "import", "NAME [options] [--leg LIST [--path LIST]...]... | --table",
 	  "Make a configuration of records of open-iscsi", import_details, command_import },
 	{ "save", "[--boot] [--dry-run] NAME...", "Write configuration files of volumes",
 	  save_details, command_save },
