@@ -197,55 +197,49 @@ def test_down_while_flushes_hang(make_server, make_volume, links, kernel_log):
         assert len(lines) == (leg < 3)
 
 
-def test_down_flushes_over_the_other_path(server, make_volume, links, kernel_log):
-    """The first path answers pings and no flush: that is asked for over the second one in time."""
+def flushed_at_down(server, make_volume, links, kernel_log, before_it):
+    """The ISIDs over which a disk that goes is flushed; before_it() has been awaited for each."""
     asked = []
 
     async def on_command(run, conn, task):
-        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.armed:
-            return False
-        asked.append(conn.session.isid.hex())
-        if asked[-1] == ISIDS[0]:
-            await asyncio.Event().wait()
+        if task.opcode == SYNCHRONIZE_CACHE_16 and run.armed:
+            asked.append(conn.session.isid.hex())
+            await before_it(asked[-1])
         return False
 
     target = server.load(Scenario("holds", hooks={"on_command": on_command}), VolatileDisk)
-    volume = volume_over(make_volume, links, [server.port] * 2, target, path={**FAST, **PATIENCE})
-    set_isids(volume)
+    volume = volume_over(make_volume, links, [server.port] * len(links), target,
+                         path={**FAST, **PATIENCE})
+    set_isids(volume, len(links))
     with Direct(volume.enable()) as disk:
-        wait_for("both paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
+        wait_for("all paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
         disk.write(AT, noise(64 * KIB, 1))
     assert target.disk.cached
     server.arm()
     volume.disable()
-    assert asked == ISIDS[:2]
     assert cut(target.disk) == 0
     assert not kernel_log.matching(f"{volume.name}: .*is not flushed")
+    return asked
+
+
+def test_down_flushes_over_the_other_path(server, make_volume, links, kernel_log):
+    """The first path answers pings and no flush: that is asked for over the second one in time."""
+
+    async def hold_first(isid):
+        if isid == ISIDS[0]:
+            await asyncio.Event().wait()
+
+    assert flushed_at_down(server, make_volume, links, kernel_log, hold_first) == ISIDS[:2]
 
 
 def test_down_waits_for_a_slow_flush(server, make_volume, links, kernel_log):
     """No session is cut off while half of the time is left, however many paths there are."""
-    asked = []
 
-    async def on_command(run, conn, task):
-        if task.opcode != SYNCHRONIZE_CACHE_16 or not run.armed:
-            return False
-        asked.append(conn.session.isid.hex())
+    async def slowly(_isid):
         await asyncio.sleep(6)
-        return False
 
-    target = server.load(Scenario("slow", hooks={"on_command": on_command}), VolatileDisk)
-    volume = volume_over(make_volume, [*links, links[0]], [server.port] * 3, target,
-                         path={**FAST, **PATIENCE})
-    set_isids(volume, 3)
-    with Direct(volume.enable()) as disk:
-        wait_for("all paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
-        disk.write(AT, noise(64 * KIB, 1))
-    server.arm()
-    volume.disable()
+    asked = flushed_at_down(server, make_volume, [*links, links[0]], kernel_log, slowly)
     assert asked == ISIDS[:1]
-    assert cut(target.disk) == 0
-    assert not kernel_log.matching(f"{volume.name}: .*is not flushed")
 
 
 #: Sense data, how often one leg says so, and what fsync() comes to.
