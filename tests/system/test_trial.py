@@ -105,6 +105,23 @@ def goes_on_without(volume, device):
     assert read(volume.path_sysfs() / "reconnects") == reconnects == "0"
 
 
+@contextlib.contextmanager
+def reading(device, keeps, count):
+    """So many readers, none of which sees an error; at the end the ports keep nothing."""
+    readers = [Reader(device) for _ in range(count)]
+    try:
+        for reader in readers:
+            reader.goes_on()
+        yield readers
+    finally:
+        keeps.test = lambda task: False
+        keeps.first.set()
+        keeps.others.set()
+        for reader in readers:
+            reader.end()
+    assert [reader.errors for reader in readers] == [[]] * count
+
+
 @pytest.mark.allow_log(ABORTS, "the test makes commands time out")
 @pytest.mark.parametrize("policy", ["round-robin", "failover"])
 def test_a_port_without_io(two_ports, kernel_log):
@@ -136,10 +153,7 @@ def test_a_port_with_slow_aborts(two_ports, kernel_log, prompt_aborts, abort_s):
     """Once the path is known to be to blame, its other commands do not wait for their aborts."""
     volume, keeps, _ = two_ports
     device = volume.enable()
-    readers = [Reader(device) for _ in range(12)]
-    try:
-        for reader in readers:
-            reader.goes_on()
+    with reading(device, keeps, 12) as readers:
         keeps.prompt_aborts, keeps.abort_s, keeps.test = prompt_aborts, abort_s, is_io
         wait_for("an abort", lambda: keeps.aborts, NOTICED_S)
         start = time.monotonic()
@@ -152,11 +166,6 @@ def test_a_port_with_slow_aborts(two_ports, kernel_log, prompt_aborts, abort_s):
             reader.goes_on()
         keeps.test = lambda task: False
         wait_for("the path to come back", lambda: path_state(volume) == "live", NOTICED_S)
-    finally:
-        keeps.test = lambda task: False
-        for reader in readers:
-            reader.end()
-    assert [reader.errors for reader in readers] == [[]] * len(readers)
 
 
 @pytest.mark.allow_log(ABORTS, "the test makes commands time out")
@@ -165,10 +174,7 @@ def test_late_commands_of_an_earlier_session(two_ports):
     """They are answered over the other path when this one is back: its new session stays."""
     volume, keeps, _ = two_ports
     device = volume.enable()
-    readers = [Reader(device) for _ in range(16)]
-    try:
-        for reader in readers:
-            reader.goes_on()
+    with reading(device, keeps, 16) as readers:
         keeps.slow_count, keeps.test = 7, is_io
         wait_for("the commands over the other path", lambda: keeps.slow >= keeps.slow_count,
                  NOTICED_S)
@@ -180,13 +186,6 @@ def test_late_commands_of_an_earlier_session(two_ports):
         keeps.others.set()
         for reader in readers:
             reader.goes_on()
-    finally:
-        keeps.test = lambda task: False
-        keeps.first.set()
-        keeps.others.set()
-        for reader in readers:
-            reader.end()
-    assert [reader.errors for reader in readers] == [[]] * len(readers)
     assert path_state(volume) == "live" and read(volume.path_sysfs() / "faults") == "1"
 
 
@@ -210,10 +209,7 @@ def test_the_lun_stands_still(two_ports):
     """No path is to blame: all sessions stay."""
     volume, keeps, _ = two_ports
     device = volume.enable()
-    readers = [Reader(device) for _ in range(4)]
-    try:
-        for reader in readers:
-            reader.goes_on()
+    with reading(device, keeps, 4) as readers:
         keeps.both, keeps.test = True, is_io
         for path in range(2):
             wait_for("aborts", lambda path=path: int(read(volume.path_sysfs(0, path) / "retries")) > 1,
@@ -221,11 +217,6 @@ def test_the_lun_stands_still(two_ports):
         keeps.test = lambda task: False
         for reader in readers:
             reader.goes_on()
-    finally:
-        keeps.test = lambda task: False
-        for reader in readers:
-            reader.end()
-    assert [reader.errors for reader in readers] == [[]] * 4
     for path in range(2):
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
 
