@@ -68,6 +68,7 @@
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/proof.h"
+#include "block/requeue.h"
 #include "block/unserved.h"
 
 struct istripe_path;
@@ -171,6 +172,7 @@ struct istripe_leg {
 	struct istripe_allowance allowance;
 	struct istripe_unserved unserved;
 	struct istripe_handover handover;
+	struct istripe_requeue requeue;
 	struct delayed_work recovery_work;	/* recovery_timeout_ms is over */
 	struct delayed_work fence_work;		/* fence_timeout_ms is over */
 

@@ -22,6 +22,7 @@
 #include "block/overlay_write.h"
 #include "block/proof.h"
 #include "block/queue.h"
+#include "block/requeue.h"
 #include "block/reservation.h"
 #include "block/resize.h"
 #include "block/volume.h"
@@ -262,6 +263,7 @@ void istripe_volume_free(struct istripe_volume *volume)
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_destroy(volume->legs[i]);
 	istripe_announce_stop(&volume->announce);
+	istripe_requeue_volume_free(volume);
 	istripe_metadata_free(&volume->metadata);
 	if (volume->id >= 0)
 		ida_free(&istripe_ids, volume->id);
@@ -335,6 +337,8 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	istripe_write_protect_init(&volume->write_protect);
 	volume->id = ida_alloc(&istripe_ids, GFP_KERNEL);
 	ret = volume->id < 0 ? volume->id : volume_create_legs(volume, params);
+	if (!ret)
+		ret = istripe_requeue_volume_init(volume);
 	if (!ret)
 		ret = istripe_metadata_init(&volume->metadata, params->metadata,
 					    volume->leg_count);

@@ -17,6 +17,7 @@
 #include "block/host_disk.h"
 #include "block/leg.h"
 #include "block/metadata.h"
+#include "block/requeue.h"
 #include "block/resize.h"
 #include "block/write_protect.h"
 #include "block/writeback.h"
@@ -47,6 +48,7 @@ struct istripe_volume {
 	struct istripe_resize resize;
 	struct istripe_writeback writeback;
 	struct istripe_exclusive exclusive;
+	struct istripe_requeue_volume requeue;
 	struct istripe_write_protect write_protect;
 	struct istripe_host_disks host_disks;
 

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One leg is away, slow or busy, and more requests need it than the volume has tags: the other leg
+goes on. With the stock stack each LUN has a queue of its own.
+"""
+
+import errno
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lab.disk import Direct, noise, same
+from lab.ghost import ISIDS, path_is
+from lab.shell import on_failure, udev_settle, wait_for, write
+from scripted.ghost import Gate
+from scripted.scenario import Held, Scenario
+from scripted.scsi import BUSY, READ_16, WRITE_16, Result
+
+BLOCK = 4096
+#: Of the disk; a leg has every second one.
+CHUNK = 64 << 10
+#: Tags
+DEPTH = 8
+WAITING = 4 * DEPTH
+LIMIT_S = 60
+
+
+class Away(Gate):
+    """The target of the leg is away."""
+
+    def begin(self, volume, server):
+        self.close(server, ISIDS[1])
+        wait_for("the loss", lambda: path_is(volume, 0, live=False, leg=1), LIMIT_S)
+
+    def end(self, _server):
+        self.open(ISIDS[1])
+
+
+class Slow(Held):
+    """It takes commands, and answers none."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.hooks = {"on_command": self.on_command}
+
+    async def on_command(self, run, conn, task):
+        self.opcode = task.opcode if task.opcode in (READ_16, WRITE_16) else None
+        return await super().on_command(run, conn, task)
+
+    def begin(self, _volume, server):
+        self.released.clear()
+        server.arm()
+
+    def end(self, server):
+        server.call(self.release())
+
+
+class Busy:
+    """It has no time for commands."""
+
+    def __init__(self):
+        self.busy = False
+        self.hooks = {"on_command": self.on_command}
+
+    async def on_command(self, run, conn, task):
+        if not self.busy or task.opcode not in (READ_16, WRITE_16):
+            return False
+        await run.target.respond(conn, task, Result(BUSY))
+        return True
+
+    def begin(self, _volume, _server):
+        self.busy = True
+
+    def end(self, _server):
+        self.busy = False
+
+
+class Legs:
+    """Two legs, each of a target of its own; the second one has trouble at times."""
+
+    def __init__(self, make_server, make_volume, link, trouble):
+        self.servers, self.trouble = [make_server() for _ in range(2)], trouble
+        for index, server in enumerate(self.servers):
+            server.load(Scenario("one of two", hooks=trouble.hooks if index else {}),
+                        identity=f"6001405{index:025x}")
+        first, second = ({"portal": f"{link.address}:{server.port}", "lun": 0, "isid": isid,
+                          "target_name": server.target.iqn, "default_time2wait": 0}
+                         for server, isid in zip(self.servers, ISIDS))
+        self.volume = make_volume(self.servers[0].target, path=first, more_legs=[second],
+                                  chunk_bytes=CHUNK, queue_depth=DEPTH, recovery_timeout_ms=-1)
+        self.device = self.volume.enable()
+        udev_settle()
+
+    def begin(self):
+        self.trouble.begin(self.volume, self.servers[1])
+
+    def end(self):
+        self.trouble.end(self.servers[1])
+
+    def violations(self):
+        return [line for server in self.servers for line in server.violations()]
+
+
+def place(index, leg):
+    """Not adjacent, or requests would be merged; with 2 * CHUNK it is of both legs."""
+    return (4 * index + leg) * CHUNK
+
+
+def goes_on(disk, seed):
+    for index in range(4):
+        disk.write(place(index, 0), noise(BLOCK, seed + index))
+    for index in range(4):
+        same(disk.read(place(index, 0), BLOCK), noise(BLOCK, seed + index), "the other leg")
+
+
+def waiting_threads():
+    """Threads of this process that wait for a disk."""
+    count = 0
+    for stat in Path("/proc/self/task").glob("*/stat"):
+        count += stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "D"
+    return count
+
+
+class Requests:
+    """Many at a time, which all need the second leg."""
+
+    def __init__(self, legs, size, to_write, seed=0):
+        self.legs, self.size, self.seed = legs, size, seed
+        self.pool = ThreadPoolExecutor(WAITING)
+        self.each = [self.pool.submit(self._one, index, to_write) for index in range(WAITING)]
+
+    def _one(self, index, to_write):
+        with Direct(self.legs.device) as disk:
+            if to_write:
+                disk.write(place(index, 1), noise(self.size, self.seed + index))
+            return disk.read(place(index, 1), self.size)
+
+    def wait(self):
+        wait_for("all to wait", lambda: waiting_threads() >= WAITING, LIMIT_S)
+        return self
+
+    def done(self):
+        return [each for each in self.each if each.done()]
+
+    def errors(self):
+        return [each.exception(LIMIT_S) for each in self.each]
+
+    def same(self):
+        for index, each in enumerate(self.each):
+            same(each.result(LIMIT_S), noise(self.size, self.seed + index), "what has waited")
+
+
+@pytest.mark.parametrize("trouble", [Away, Slow, Busy])
+@pytest.mark.parametrize(("to_write", "size"), [(False, BLOCK), (True, BLOCK), (False, 2 * CHUNK),
+                                                (True, 2 * CHUNK)],
+                         ids=["reads", "writes", "reads of both", "writes of both"])
+def test_the_other_leg_goes_on(make_server, make_volume, link, trouble, to_write, size):
+    legs = Legs(make_server, make_volume, link, trouble())
+    with Direct(legs.device) as disk, on_failure(legs.volume.force_down):
+        Requests(legs, size, to_write=True).same()
+        legs.begin()
+        waiting = Requests(legs, size, to_write, seed=WAITING if to_write else 0).wait()
+        goes_on(disk, 100)
+        assert not waiting.done()
+        legs.end()
+        waiting.same()
+        goes_on(disk, 200)
+    assert legs.violations() == []
+
+
+def test_those_in_flight_when_it_is_lost(make_server, make_volume, link):
+    """As many as there may be, and they go on waiting."""
+    legs = Legs(make_server, make_volume, link, Slow())
+    gate = Away()
+    legs.servers[1].target.run.scenario.hooks.update(gate.hooks)
+    with Direct(legs.device) as disk, on_failure(legs.volume.force_down):
+        Requests(legs, BLOCK, to_write=True).same()
+        legs.begin()
+        waiting = Requests(legs, BLOCK, to_write=False).wait()
+        gate.begin(legs.volume, legs.servers[1])
+        goes_on(disk, 100)
+        assert not waiting.done()
+        legs.end()
+        gate.end(legs.servers[1])
+        waiting.same()
+    assert legs.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe|no path for|lost async page write", "the leg that is away")
+def test_they_fail_with_the_leg(make_server, make_volume, link):
+    """recovery_timeout_ms ends the wait of all of them."""
+    legs = Legs(make_server, make_volume, link, Away())
+    with Direct(legs.device) as disk, on_failure(legs.volume.force_down):
+        legs.begin()
+        waiting = Requests(legs, BLOCK, to_write=True).wait()
+        write(legs.volume.config / "recovery_timeout_ms", 1)
+        assert [error.errno for error in waiting.errors()] == [errno.ENOLINK] * WAITING
+        goes_on(disk, 100)
+        legs.end()
+        wait_for("the leg", lambda: path_is(legs.volume, 0, live=True, leg=1), LIMIT_S)
+        disk.write(place(0, 1), noise(BLOCK, 1))
+    assert legs.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe|fails|lost async page write", "the disk that goes")
+def test_they_fail_with_the_disk(make_server, make_volume, link):
+    legs = Legs(make_server, make_volume, link, Away())
+    legs.begin()
+    waiting = Requests(legs, BLOCK, to_write=True).wait()
+    legs.volume.force_down()
+    assert {error.errno for error in waiting.errors()} <= {errno.ENOLINK, errno.EIO, errno.ENXIO}
+    assert legs.violations() == []
