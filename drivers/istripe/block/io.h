@@ -32,11 +32,7 @@ struct istripe_io {
  */
 u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane, bool more);
 
-/* When istripe_io_timeout() is first due for a request, jiffies from its start; 0: by default. */
-unsigned int istripe_io_first_timeout(const struct request *rq);
-
-/* For blk-mq: complete, and timeout of a request in flight. */
+/* For blk-mq. */
 void istripe_io_complete(struct request *rq);
-void istripe_io_timeout(struct request *rq);
 
 #endif

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "block/io.h"
+#include "block/io_timeout.h"
 #include "block/leg.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -62,7 +63,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	struct istripe_queue *queue = hctx->driver_data;
 	u64 legs;
 
-	bd->rq->timeout = istripe_io_first_timeout(bd->rq);
+	bd->rq->timeout = istripe_io_timeout_first(bd->rq);
 	blk_mq_start_request(bd->rq);
 	legs = istripe_io_start(queue->volume, bd->rq, queue_lane(queue, bd->rq), !bd->last);
 	/* Earlier requests of the batch may have gone over other connections. */
