@@ -65,6 +65,7 @@ struct istripe_leg_task {
 	bool fua;		/* with the FUA bit, where the LUN knows it */
 	bool unlike;		/* it is not what its ghosts are any more: it waits for them */
 	bool zeroes;		/* by UNMAP, which the LUN has to read as zeroes */
+	bool through;		/* a flush follows it, if the LUN has a cache: write_through.h */
 	bool flushes;		/* its data are on the LUN: SYNCHRONIZE CACHE now */
 	bool behind;		/* not sent: it waits for the fence of another task */
 	bool unserved;		/* counted in leg->unserved */

@@ -240,6 +240,7 @@ enum istripe_overlay_admits istripe_overlays_admit(struct istripe_leg_task *leg_
 	if (task_writes_copy(overlays, leg_task)) {
 		/* It may be several tasks, over several paths. */
 		istripe_range_add(&overlays->copy_range, &range);
+		leg_task->through = overlays->copy_through;
 		overlays_fill(leg_task, &range);
 	} else if (leg_task->task.write && istripe_range_meets(&overlays->copy_range, &range)) {
 		istripe_leg_task_stop_clocks(leg_task);

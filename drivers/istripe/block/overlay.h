@@ -37,7 +37,7 @@ struct istripe_overlay {
 	struct list_head entry;
 	struct istripe_range range;
 	bool fenced;			/* the ghost is over: written once more, and forgotten */
-	bool over;			/* work: it was @fenced, and has been written since */
+	bool over;			/* work: it was @fenced before it was last written */
 	unsigned long *valid;		/* blocks that have been written since */
 	u8 *data;
 };
@@ -53,6 +53,7 @@ struct istripe_overlays {
 	bool noted;			/* a write, and reads wait that it may be the data of */
 	const struct bio_vec *copy;	/* segments of the copy being written, or NULL */
 	struct istripe_range copy_range;	/* its blocks; empty: it has not been sent yet */
+	bool copy_through;		/* it is on the medium when its write ends */
 	struct list_head waiting;	/* other writes to these blocks */
 	struct delayed_work work;
 	u32 delay_ms;			/* work: until the copies are written again */

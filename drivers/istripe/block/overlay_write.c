@@ -52,21 +52,23 @@ static bool overlay_next_run(struct istripe_leg *leg, const struct istripe_overl
 }
 
 /* Returns the writes that waited for the copy before, if any. */
-static void overlay_set_copy(struct istripe_leg *leg, const struct bio_vec *copy,
+static void overlay_set_copy(struct istripe_leg *leg, const struct bio_vec *copy, bool through,
 			     struct list_head *list)
 {
 	spin_lock_bh(&leg->lock);
 	leg->overlays.copy = copy;
+	leg->overlays.copy_through = through;
 	leg->overlays.copy_range = (struct istripe_range) {};
 	list_splice_init(&leg->overlays.waiting, list);
 	spin_unlock_bh(&leg->lock);
 }
 
 /*
- * A page of its own: when the write fails, the target may still get it. Not FUA: the block layer
- * may keep the flush behind it until other writes are done, which wait for it.
+ * A page of its own: when the write fails, the target may still get it. @through: it ends with a
+ * flush of the LUN. Not FUA: the block layer may keep its flush, which is one of all legs, until
+ * other writes are done, which wait for it.
  */
-static int overlay_write_run(struct istripe_leg *leg, const struct overlay_run *run)
+static int overlay_write_run(struct istripe_leg *leg, const struct overlay_run *run, bool through)
 {
 	struct page *page = alloc_page(GFP_NOIO | __GFP_ZERO);
 	struct bio_vec bvec;
@@ -81,26 +83,27 @@ static int overlay_write_run(struct istripe_leg *leg, const struct overlay_run *
 	__bio_add_page(&bio, page, istripe_range_blocks(&run->range) *
 		       istripe_overlay_block_bytes(leg), 0);
 	bio.bi_iter.bi_sector = run->sector;
-	overlay_set_copy(leg, &bvec, &list);
+	overlay_set_copy(leg, &bvec, through, &list);
 	ret = submit_bio_wait(&bio);
-	overlay_set_copy(leg, NULL, &list);
+	overlay_set_copy(leg, NULL, false, &list);
 	istripe_leg_redrive(leg, &list);
 	bio_uninit(&bio);
 	put_page(page);
 	return ret;
 }
 
-/* 0, or the first error: one block that cannot be written keeps no other from it. */
+/* With one flush. 0, or the first error: one block that cannot be written keeps no other from it. */
 static int overlay_write(struct istripe_leg *leg, struct istripe_overlay *overlay)
 {
-	struct overlay_run run;
+	struct overlay_run run, next;
+	bool more = overlay_next_run(leg, overlay, 0, &next);
 	int error, ret = 0;
-	u32 at = 0;
 
-	while (overlay_next_run(leg, overlay, at, &run)) {
-		error = overlay_write_run(leg, &run);
+	while (more) {
+		run = next;
+		more = overlay_next_run(leg, overlay, run.range.end - overlay->range.lba, &next);
+		error = overlay_write_run(leg, &run, !more);
 		ret = ret ?: error;
-		at = run.range.end - overlay->range.lba;
 	}
 	return ret;
 }
@@ -141,17 +144,20 @@ static struct istripe_overlay *overlay_next(struct istripe_leg *leg,
 	return next == list ? NULL : list_entry(next, struct istripe_overlay, entry);
 }
 
-static int overlays_copy(struct istripe_leg *leg)
+/* Until the LUN cannot have lost its cache between the first block and the flush. */
+static int overlay_write_safely(struct istripe_leg *leg, struct istripe_overlay *overlay)
 {
-	struct istripe_overlay *overlay;
-	int error, ret = 0;
+	u32 generations, rounds = 0;
+	int ret;
 
-	for (overlay = overlay_next(leg, NULL); overlay; overlay = overlay_next(leg, overlay)) {
+	do {
+		/* It changes with all that may have cost the LUN its cache: write_through.h. */
+		generations = READ_ONCE(leg->generations);
 		overlay->over = overlay_is_fenced(leg, overlay);
-		error = overlay_write(leg, overlay);
-		overlay->over &= !error;
-		ret = ret ?: error;
-	}
+		ret = overlay_write(leg, overlay);
+		if (!ret && overlay->over && generations != READ_ONCE(leg->generations))
+			ret = -EAGAIN;
+	} while (ret == -EAGAIN && ++rounds < OVERLAY_ROUNDS_MAX);
 	return ret;
 }
 
@@ -159,23 +165,16 @@ static int overlays_copy(struct istripe_leg *leg)
 static int overlays_write(struct istripe_leg *leg)
 {
 	struct istripe_overlay *overlay, *next;
-	u32 generations, rounds = 0;
-	int error, ret;
+	int error, ret = 0;
 
-	do {
-		/* It changes with all that may have cost the LUN its cache: write_through.h. */
-		generations = READ_ONCE(leg->generations);
-		ret = overlays_copy(leg);
-		error = blkdev_issue_flush(leg->volume->disk->part0);
-		if (!error && generations != READ_ONCE(leg->generations))
-			error = -EAGAIN;
-	} while (!ret && error == -EAGAIN && ++rounds < OVERLAY_ROUNDS_MAX);
-	for (overlay = overlay_next(leg, NULL); !error && overlay; overlay = next) {
+	for (overlay = overlay_next(leg, NULL); overlay; overlay = next) {
+		error = overlay_write_safely(leg, overlay);
+		ret = ret ?: error;
 		next = overlay_next(leg, overlay);
-		if (overlay->over)
+		if (!error && overlay->over)
 			overlay_forget(leg, overlay);
 	}
-	return ret ?: error;
+	return ret;
 }
 
 static void overlays_work(struct work_struct *work)

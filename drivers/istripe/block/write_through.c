@@ -20,12 +20,20 @@ bool istripe_write_through_is_cacheless(const struct istripe_nexus *nexus)
 	return cacheless && cacheless == READ_ONCE(nexus->leg->caches);
 }
 
+static bool write_through_is_asked(const struct istripe_leg_task *leg_task)
+{
+	const struct istripe_leg *leg = leg_task->leg;
+
+	return leg_task->through && leg->lun.caching.write_cache && !READ_ONCE(leg->no_flush);
+}
+
 /* Discards promise nothing. A LUN that does not know FUA may have ignored it. */
 bool istripe_write_through_wanted(const struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;
 
-	return READ_ONCE(leg_task->leg->write_through) && task->write &&
+	return (write_through_is_asked(leg_task) || READ_ONCE(leg_task->leg->write_through)) &&
+	       task->write &&
 	       !istripe_write_through_is_cacheless(leg_task->nexus) &&
 	       req_op(blk_mq_rq_from_pdu(leg_task->io)) != REQ_OP_DISCARD &&
 	       (!istripe_cdb_has_fua(task->cdb) || READ_ONCE(leg_task->leg->no_fua));
