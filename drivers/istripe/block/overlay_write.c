@@ -65,8 +65,8 @@ static void overlay_set_copy(struct istripe_leg *leg, const struct bio_vec *copy
 
 /*
  * A page of its own: when the write fails, the target may still get it. @through: it ends with a
- * flush of the LUN. Not FUA: the block layer may keep its flush, which is one of all legs, until
- * other writes are done, which wait for it.
+ * flush of the LUN. Not FUA: the block layer flushes all legs, and may keep that flush until other
+ * writes are done, which wait for it.
  */
 static int overlay_write_run(struct istripe_leg *leg, const struct overlay_run *run, bool through)
 {

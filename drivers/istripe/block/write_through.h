@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Writing through a cache that nobody flushes: the LUN has got it since the volume came up, or it is
- * a copy of an overlay, for which a flush of all legs might wait for one that is away. A task whose
- * data may be in that cache only, for want of FUA, is no success: it goes on as a flush. That
+ * Writing through a cache that nobody flushes: the LUN has got it since the volume came up, or the
+ * task writes a copy of an overlay, and a flush of all legs might wait for one that is away. A task
+ * whose data may be in that cache only, for want of FUA, is no success: it goes on as a flush. That
  * needs no other request, and so no tag, for which overlays could not wait.
  *
  * A cache may be lost with the target's power, and all sessions with it, or that of a disk behind
