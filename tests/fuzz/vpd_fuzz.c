@@ -84,14 +84,14 @@ static void fuzz_offered(const u8 *data, u32 bytes, u8 parameter)
 	u32 page_bytes = istripe_vpd_page_bytes(data, bytes);
 	char best[ISTRIPE_VPD_DESIGNATOR_BYTES];
 	int ret = istripe_vpd_designator_decode(data, bytes, best, sizeof(best));
-	bool offered, local = !strncmp(best, "naa.3", 5);
+	bool offered;
 
 	require(!page_bytes == (bytes < 4) && page_bytes <= 4 + U16_MAX);
 	require(!istripe_vpd_designator_offered(data, bytes, ""));
 	if (ret)
 		return;
 	offered = istripe_vpd_designator_offered(data, bytes, best);
-	require(offered == !local);
+	require(offered == !!strncmp(best, "naa.3", 5));
 	bytes = min(bytes, page_bytes);
 	require(istripe_vpd_designator_offered(data, bytes, best) == offered);
 	/* Another one may have this byte, and be offered, too. */
