@@ -92,7 +92,7 @@ static int overlay_write_run(struct istripe_leg *leg, const struct overlay_run *
 	return ret;
 }
 
-/* With one flush. 0, or the first error: one block that cannot be written keeps no other from it. */
+/* With one flush. 0, or the first error: one block that fails keeps no other from being written. */
 static int overlay_write(struct istripe_leg *leg, struct istripe_overlay *overlay)
 {
 	struct overlay_run run, next;
