@@ -36,7 +36,9 @@ static void requeue_end(struct bio *clone)
 {
 	struct bio *bio = clone->bi_private;
 
-	bio->bi_status = clone->bi_status;
+	/* A bio that others are chained to may have an error of theirs. */
+	if (clone->bi_status)
+		bio->bi_status = clone->bi_status;
 	bio_put(clone);
 	bio_endio(bio);
 }
