@@ -4,6 +4,8 @@ goes on. With the stock stack each LUN has a queue of its own.
 """
 
 import errno
+import fcntl
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,6 +25,7 @@ CHUNK = 64 << 10
 DEPTH = 8
 WAITING = 4 * DEPTH
 LIMIT_S = 60
+BLKDISCARD, BLKZEROOUT = 0x1277, 0x127F
 
 
 class Away(Gate):
@@ -78,10 +81,10 @@ class Busy:
 class Legs:
     """Two legs, each of a target of its own; the second one has trouble at times."""
 
-    def __init__(self, make_server, make_volume, link, trouble):
+    def __init__(self, make_server, make_volume, link, trouble, first=()):
         self.servers, self.trouble = [make_server() for _ in range(2)], trouble
         for index, server in enumerate(self.servers):
-            server.load(Scenario("one of two", hooks=trouble.hooks if index else {}),
+            server.load(Scenario("one of two", hooks=trouble.hooks if index else dict(first)),
                         identity=f"6001405{index:025x}")
         first, second = ({"portal": f"{link.address}:{server.port}", "lun": 0, "isid": isid,
                           "target_name": server.target.iqn, "default_time2wait": 0}
@@ -209,4 +212,72 @@ def test_they_fail_with_the_disk(make_server, make_volume, link):
     waiting = Requests(legs, BLOCK, to_write=True).wait()
     legs.volume.force_down()
     assert {error.errno for error in waiting.errors()} <= {errno.ENOLINK, errno.EIO, errno.ENXIO}
+    assert legs.violations() == []
+
+
+@pytest.mark.allow_log("error, dev istripe|medium", "the block that is bad")
+@pytest.mark.parametrize("to_write", [False, True], ids=["read", "write"])
+def test_a_part_fails_while_another_is_kept(make_server, make_volume, link, to_write):
+    """Of one bio, which the block layer splits: its error is not forgotten."""
+    bad = []
+
+    async def on_command(run, conn, task):
+        if not bad or task.opcode not in (READ_16, WRITE_16):
+            return False
+        bad.append(task)
+        await run.target.respond(conn, task, Result.check(3, 0x11, 0))
+        return True
+
+    legs = Legs(make_server, make_volume, link, Slow(), first={"on_command": on_command})
+    write(Path("/sys/block") / legs.volume.device() / "queue" / "max_sectors_kb", CHUNK >> 10)
+    at = place(WAITING, 0)
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(1) as pool,
+          on_failure(legs.volume.force_down)):
+        disk.write(at, noise(2 * CHUNK, 1))
+        legs.begin()
+        waiting = Requests(legs, BLOCK, to_write=True).wait()
+        bad.append(None)
+        call = (pool.submit(disk.write, at, noise(2 * CHUNK, 2)) if to_write else
+                pool.submit(disk.read, at, 2 * CHUNK))
+        wait_for("the part that fails", lambda: len(bad) > 1, LIMIT_S)
+        assert not call.done()
+        bad.clear()
+        legs.end()
+        error = call.exception(LIMIT_S)
+        assert isinstance(error, OSError) and error.errno == errno.ENODATA
+        waiting.same()
+    assert legs.violations() == []
+
+
+@pytest.mark.parametrize("request_", [BLKDISCARD, BLKZEROOUT], ids=["discards", "zeroes"])
+def test_requests_without_data(make_server, make_volume, link, request_):
+    legs = Legs(make_server, make_volume, link, Away())
+
+    def one(index):
+        with Direct(legs.device) as disk:
+            fcntl.ioctl(disk.fd, request_, struct.pack("=QQ", place(index, 1), BLOCK))
+
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING) as pool,
+          on_failure(legs.volume.force_down)):
+        legs.begin()
+        waiting = [pool.submit(one, index) for index in range(WAITING)]
+        wait_for("all to wait", lambda: waiting_threads() >= WAITING, LIMIT_S)
+        goes_on(disk, 100)
+        legs.end()
+        for each in waiting:
+            each.result(LIMIT_S)
+    assert legs.violations() == []
+
+
+def test_fewer_requests(make_server, make_volume, link):
+    """queue/nr_requests takes tags away."""
+    legs = Legs(make_server, make_volume, link, Away())
+    write(Path("/sys/block") / legs.volume.device() / "queue" / "nr_requests", DEPTH // 2)
+    with Direct(legs.device) as disk, on_failure(legs.volume.force_down):
+        Requests(legs, BLOCK, to_write=True).same()
+        legs.begin()
+        waiting = Requests(legs, BLOCK, to_write=False).wait()
+        goes_on(disk, 100)
+        legs.end()
+        waiting.same()
     assert legs.violations() == []

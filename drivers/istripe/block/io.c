@@ -58,8 +58,6 @@ static void io_task_end(struct istripe_leg_task *leg_task)
 {
 	if (unlikely(leg_task->unserved))
 		istripe_unserved_end(leg_task);
-	if (leg_task->holds)
-		istripe_requeue_release(leg_task->leg);
 	io_put(leg_task->io);
 }
 
@@ -815,17 +813,13 @@ static void io_task_done(struct istripe_task *task)
 u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane, bool more)
 {
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
-	struct istripe_leg *over;
 	u64 legs = 0;
 	u32 count, i;
 
 	io->lane = lane;
 	istripe_io_prepare(io, volume, rq);
-	over = volume->leg_count > 1 ? istripe_requeue_leg(io) : NULL;
-	if (unlikely(over)) {
-		istripe_requeue_keep(over, io);
+	if (volume->leg_count > 1 && unlikely(istripe_requeue_begin(io)))
 		return 0;
-	}
 	count = io->task_count;
 	/* One more, for the loop: the request must not end while it runs. */
 	atomic_set(&io->pending, count + 1);
@@ -833,8 +827,6 @@ u64 istripe_io_start(struct istripe_volume *volume, struct request *rq, u32 lane
 		struct istripe_leg_task *leg_task = &io->tasks[i];
 		struct istripe_leg *leg = leg_task->leg;
 
-		if (leg_task->holds)
-			atomic_inc(&leg->requeue.held);
 		leg_task->failed = io_task_failed;
 		leg_task->task.done = io_task_done;
 		if (unlikely(io->single_bio) && test_bit(leg->index, io->failed_legs)) {
@@ -882,6 +874,8 @@ void istripe_io_complete(struct request *rq)
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	struct bio *bio;
 
+	if (io_volume(io)->leg_count > 1)
+		istripe_requeue_end(io);
 	istripe_writeback_count(io_volume(io), rq, io->status);
 	/*
 	 * A polled request ends where its answer is received, mostly in softirq. Older kernels

@@ -41,7 +41,6 @@ static struct istripe_leg_task *io_add_task(struct istripe_io *io, struct reques
 
 	leg_task->io = io;
 	leg_task->leg = leg;
-	leg_task->holds = !part && leg->volume->leg_count > 1;
 	memset_startat(leg_task, 0, busy_for);
 	task->data = (struct istripe_data) {};
 	memset(task->cdb, 0, sizeof(task->cdb));

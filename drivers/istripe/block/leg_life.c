@@ -9,7 +9,6 @@
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/path.h"
-#include "block/requeue.h"
 
 void istripe_leg_stop_begin(struct istripe_leg *leg)
 {
@@ -40,7 +39,6 @@ void istripe_leg_stop(struct istripe_leg *leg)
 	cancel_delayed_work_sync(&leg->recovery_work);
 	istripe_delay_stop(leg);
 	istripe_allowance_stop(leg);
-	istripe_requeue_stop(leg);
 }
 
 void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
@@ -100,7 +98,6 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 	istripe_leg_init_works(leg);
 	istripe_delay_init(leg);
 	istripe_overlays_init(leg);
-	istripe_requeue_init(leg);
 	ret = istripe_allowance_init(leg) ?: init_srcu_struct(&leg->srcu);
 	if (ret) {
 		istripe_allowance_free(leg);

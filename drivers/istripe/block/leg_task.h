@@ -37,7 +37,6 @@ struct istripe_leg_task {
 	u32 ticket;			/* of the allowance, at the first refusal */
 	u32 generation;			/* leg->generations, when it was last sent with its data */
 	u32 written_bytes;		/* of its data, while it @flushes */
-	bool holds;			/* counted in leg->requeue.held: its first part */
 	bool counted;			/* in @in_flight of the nexus's path */
 	bool large;			/* in @large_tasks of the nexus */
 	u8 written_cdb[ISTRIPE_CDB_BYTES];	/* while it @flushes */

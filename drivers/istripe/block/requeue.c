@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/blk-cgroup.h>
 #include <linux/blk-mq.h>
-#include <compat/disk.h>
 
 #include "block/io.h"
 #include "block/leg.h"
@@ -9,27 +8,37 @@
 #include "block/requeue.h"
 #include "block/volume.h"
 
-/* A leg has its share, and half of that more: with random requests legs differ by less. */
-static u32 requeue_share(const struct istripe_volume *volume)
+/* As many requests as there are tags; fewer when the user has lowered nr_requests. */
+static u32 requeue_depth(const struct istripe_volume *volume)
 {
-	return max(3 * READ_ONCE(volume->queue_depth) / (2 * volume->leg_count), 1u);
+	return min_t(u32, READ_ONCE(volume->queue_depth),
+		     READ_ONCE(volume->disk->queue->nr_requests));
 }
 
-/* Legs that have more than that may together hold three quarters of the tags. */
-static bool requeue_is_over(const struct istripe_leg *leg)
+/*
+ * Are all tags taken but those that are kept free for other legs? That is half of a fair share for
+ * each of them, less what it has. A leg may always take as much.
+ */
+static bool requeue_is_over(const struct istripe_requeue *requeue)
 {
-	const struct istripe_volume *volume = leg->volume;
-	u32 share = requeue_share(volume);
-	u32 held, i, sum = 0;
+	const struct istripe_volume *volume = requeue->volume;
+	u32 depth = requeue_depth(volume);
+	u32 begun = atomic_read(&volume->requeue.begun);
+	u32 share = max(depth / (2 * volume->leg_count), 1u);
+	const struct istripe_leg *leg;
+	u32 i, has;
 
-	if (likely(atomic_read(&leg->requeue.held) < share))
+	if (likely(begun < depth / 2) ||
+	    (requeue->leg && atomic_read(&requeue->begun) < share))
 		return false;
 	for (i = 0; i < volume->leg_count; i++) {
-		held = atomic_read(&volume->legs[i]->requeue.held);
-		if (held >= share)
-			sum += held;
+		leg = volume->legs[i];
+		has = atomic_read(&leg->requeue.begun);
+		if (leg != requeue->leg && has < share)
+			begun += share - has;
 	}
-	return sum >= 3 * READ_ONCE(volume->queue_depth) / 4;
+	/* A small depth has no room for shares: one tag is enough to go on. */
+	return begun >= depth && atomic_read(&volume->requeue.begun);
 }
 
 static void requeue_end(struct bio *clone)
@@ -52,9 +61,8 @@ static bool bio_is_clone(const struct bio *bio)
  * A clone: io.latency of cgroups counts a bio whenever it is submitted, and once when it ends. It
  * is not of the cgroup, which has let the bio pass already.
  */
-static void requeue_submit(struct istripe_leg *leg, struct bio *bio)
+static void requeue_submit(struct istripe_volume *volume, struct bio *bio)
 {
-	struct istripe_volume *volume = leg->volume;
 	struct bio *clone = bio_alloc_clone(volume->disk->part0, bio, GFP_NOIO,
 					    &volume->requeue.clones);
 
@@ -65,63 +73,76 @@ static void requeue_submit(struct istripe_leg *leg, struct bio *bio)
 	submit_bio_noacct(clone);
 }
 
-static struct bio *requeue_take(struct istripe_leg *leg)
+static struct bio *requeue_take(struct istripe_requeue *requeue)
 {
 	struct bio *bio;
 
-	spin_lock_bh(&leg->requeue.lock);
-	bio = bio_list_pop(&leg->requeue.bios);
-	spin_unlock_bh(&leg->requeue.lock);
+	spin_lock_bh(&requeue->lock);
+	bio = bio_list_pop(&requeue->bios);
+	spin_unlock_bh(&requeue->lock);
+	if (bio)
+		atomic_dec(&requeue->volume->requeue.kept);
 	return bio;
 }
 
 static void requeue_work(struct work_struct *work)
 {
-	struct istripe_leg *leg = container_of(work, struct istripe_leg, requeue.work);
+	struct istripe_requeue *requeue = container_of(work, struct istripe_requeue, work);
 	struct bio *bio;
 
-	while (!requeue_is_over(leg) && (bio = requeue_take(leg)))
-		requeue_submit(leg, bio);
+	while (!requeue_is_over(requeue) && (bio = requeue_take(requeue)))
+		requeue_submit(requeue->volume, bio);
 }
 
-static void requeue_kick(struct istripe_leg *leg)
+static void requeue_kick(struct istripe_requeue *requeue)
 {
-	/* Pairs with itself: of a request that ends and one that is kept, one sees the other. */
-	smp_mb();
-	if (!bio_list_empty(&leg->requeue.bios) && !requeue_is_over(leg))
-		queue_work(leg->volume->requeue.wq, &leg->requeue.work);
+	if (!bio_list_empty(&requeue->bios) && !requeue_is_over(requeue))
+		queue_work(requeue->volume->requeue.wq, &requeue->work);
 }
 
-void istripe_requeue_release(struct istripe_leg *leg)
+static struct istripe_requeue *requeue_of(const struct istripe_io *io)
 {
-	atomic_dec(&leg->requeue.held);
-	requeue_kick(leg);
+	struct istripe_leg *leg = io->tasks[0].leg;
+
+	return leg == io->tasks[io->task_count - 1].leg ? &leg->requeue :
+							  &leg->volume->requeue.several;
+}
+
+void istripe_requeue_end(const struct istripe_io *io)
+{
+	struct istripe_requeue *requeue;
+	struct istripe_volume *volume;
+	u32 i;
+
+	if (!io->task_count)
+		return;
+	requeue = requeue_of(io);
+	volume = requeue->volume;
+	atomic_dec(&requeue->begun);
+	atomic_dec(&volume->requeue.begun);
+	/* Pairs with that in requeue_keep(): one of the two sees what the other one has done. */
+	smp_mb__after_atomic();
+	if (likely(!atomic_read(&volume->requeue.kept)))
+		return;
+	for (i = 0; i < volume->leg_count; i++)
+		requeue_kick(&volume->legs[i]->requeue);
+	requeue_kick(&volume->requeue.several);
 }
 
 /* Writes that hold tags may wait for a copy of an overlay. */
-static bool requeue_may(const struct istripe_leg *leg, const struct request *rq)
+static bool requeue_may(const struct istripe_io *io, const struct request *rq)
 {
+	const struct bio_vec *copy = READ_ONCE(io->tasks[0].leg->overlays.copy);
+
 	return rq->bio && !(rq->rq_flags & (RQF_FLUSH_SEQ | RQF_DONTPREP)) &&
-	       rq->bio->bi_io_vec != READ_ONCE(leg->overlays.copy);
+	       (!copy || rq->bio->bi_io_vec != copy);
 }
 
-static bool requeue_wants(const struct istripe_leg *leg, const struct request *rq)
+static bool requeue_wants(const struct istripe_requeue *requeue, const struct request *rq)
 {
-	if (likely(bio_list_empty(&leg->requeue.bios) || bio_is_clone(rq->bio)) &&
-	    likely(!requeue_is_over(leg)))
-		return false;
-	return requeue_may(leg, rq);
-}
+	bool in_turn = bio_list_empty(&requeue->bios) || (rq->bio && bio_is_clone(rq->bio));
 
-struct istripe_leg *istripe_requeue_leg(const struct istripe_io *io)
-{
-	const struct request *rq = blk_mq_rq_from_pdu((void *)io);
-	u32 i;
-
-	for (i = 0; rq->bio && i < io->task_count; i++)
-		if (io->tasks[i].holds && requeue_wants(io->tasks[i].leg, rq))
-			return io->tasks[i].leg;
-	return NULL;
+	return unlikely(!in_turn || requeue_is_over(requeue));
 }
 
 /* The bio that was submitted again, unless its clone has been split. */
@@ -135,43 +156,74 @@ static struct bio *requeue_origin(struct bio *bio)
 	return origin;
 }
 
-void istripe_requeue_keep(struct istripe_leg *leg, struct istripe_io *io)
+/* blk_steal_bios() of newer kernels clears flags, too, that io.latency looks at when they end. */
+static void requeue_take_bios(struct request *rq, struct bio_list *bios)
 {
-	struct request *rq = blk_mq_rq_from_pdu(io);
+	bios->head = rq->bio;
+	bios->tail = rq->biotail;
+	rq->bio = NULL;
+	rq->biotail = NULL;
+	rq->__data_len = 0;
+}
+
+static void requeue_keep(struct istripe_requeue *requeue, struct request *rq)
+{
 	bool again = bio_is_clone(rq->bio);
-	struct bio_list taken = BIO_EMPTY_LIST, bios = BIO_EMPTY_LIST;
+	struct bio_list taken, bios = BIO_EMPTY_LIST;
 	struct bio *bio;
 
-	blk_steal_bios(&taken, rq);
+	requeue_take_bios(rq, &taken);
 	while ((bio = bio_list_pop(&taken))) {
 		bio_clear_polled(bio);
 		bio_list_add(&bios, requeue_origin(bio));
+		atomic_inc(&requeue->volume->requeue.kept);
 	}
-	spin_lock_bh(&leg->requeue.lock);
+	spin_lock_bh(&requeue->lock);
 	if (again)
-		bio_list_merge_head(&leg->requeue.bios, &bios);
+		bio_list_merge_head(&requeue->bios, &bios);
 	else
-		bio_list_merge(&leg->requeue.bios, &bios);
-	spin_unlock_bh(&leg->requeue.lock);
+		bio_list_merge(&requeue->bios, &bios);
+	spin_unlock_bh(&requeue->lock);
+	/* See istripe_requeue_end(). While the request is there the disk is, and so the queue. */
+	smp_mb();
+	requeue_kick(requeue);
 	blk_mq_end_request(rq, BLK_STS_OK);
-	requeue_kick(leg);
 }
 
-void istripe_requeue_init(struct istripe_leg *leg)
+bool istripe_requeue_begin(struct istripe_io *io)
 {
-	spin_lock_init(&leg->requeue.lock);
-	bio_list_init(&leg->requeue.bios);
-	INIT_WORK(&leg->requeue.work, requeue_work);
+	struct request *rq = blk_mq_rq_from_pdu(io);
+	struct istripe_requeue *requeue;
+
+	if (!io->task_count)
+		return false;
+	requeue = requeue_of(io);
+	if (requeue_wants(requeue, rq) && requeue_may(io, rq)) {
+		requeue_keep(requeue, rq);
+		return true;
+	}
+	atomic_inc(&requeue->begun);
+	atomic_inc(&requeue->volume->requeue.begun);
+	return false;
 }
 
-void istripe_requeue_stop(struct istripe_leg *leg)
+static void requeue_init(struct istripe_requeue *requeue, struct istripe_volume *volume,
+			 const struct istripe_leg *leg)
 {
-	flush_work(&leg->requeue.work);
-	WARN_ON_ONCE(!bio_list_empty(&leg->requeue.bios) || atomic_read(&leg->requeue.held));
+	requeue->volume = volume;
+	requeue->leg = leg;
+	spin_lock_init(&requeue->lock);
+	bio_list_init(&requeue->bios);
+	INIT_WORK(&requeue->work, requeue_work);
 }
 
-int istripe_requeue_volume_init(struct istripe_volume *volume)
+int istripe_requeue_init(struct istripe_volume *volume)
 {
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		requeue_init(&volume->legs[i]->requeue, volume, volume->legs[i]);
+	requeue_init(&volume->requeue.several, volume, NULL);
 	if (volume->leg_count == 1)
 		return 0;
 	volume->requeue.wq = alloc_workqueue("istripe_requeue", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
@@ -180,7 +232,22 @@ int istripe_requeue_volume_init(struct istripe_volume *volume)
 	return bioset_init(&volume->requeue.clones, BIO_POOL_SIZE, 0, 0);
 }
 
-void istripe_requeue_volume_free(struct istripe_volume *volume)
+static void requeue_stop(struct istripe_requeue *requeue)
+{
+	flush_work(&requeue->work);
+	WARN_ON_ONCE(!bio_list_empty(&requeue->bios) || atomic_read(&requeue->begun));
+}
+
+void istripe_requeue_stop(struct istripe_volume *volume)
+{
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		requeue_stop(&volume->legs[i]->requeue);
+	requeue_stop(&volume->requeue.several);
+}
+
+void istripe_requeue_free(struct istripe_volume *volume)
 {
 	if (volume->requeue.wq)
 		destroy_workqueue(volume->requeue.wq);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Requests of a leg that holds too many tags give theirs back.
+ * Requests that would take the tags of other legs give theirs back.
  *
  * The legs of a volume share its tags. If a leg is away, slow or busy, requests that need it would
  * come to hold all of them, and the other legs would stand, too; in a stack of devices each LUN has
- * a queue of its own. So a request that finds its leg over its share (requeue.c) ends for the block
- * layer before anything of it is sent, and its bios are kept. They are submitted again, in their
- * order, as requests of the leg end. While some are kept, later ones of the leg are, too.
+ * a queue of its own. So a share of the tags is kept free for the requests of each leg alone
+ * (requeue.c). A request that finds only such tags ends for the block layer before anything of it
+ * is sent, and its bios are kept. They are submitted again, in their order, as others end. While
+ * some are kept, later ones of the leg are, too. Flushes are not kept: they are the block layer's.
  */
 #ifndef ISTRIPE_BLOCK_REQUEUE_H
 #define ISTRIPE_BLOCK_REQUEUE_H
@@ -20,9 +21,11 @@ struct istripe_io;
 struct istripe_leg;
 struct istripe_volume;
 
-/* Of a leg. */
+/* The requests of one leg, or those of a volume that need several. */
 struct istripe_requeue {
-	atomic_t held;			/* requests that have begun on the leg, and not ended */
+	struct istripe_volume *volume;
+	const struct istripe_leg *leg;	/* NULL: several */
+	atomic_t begun;			/* requests that have not ended */
 	spinlock_t lock;		/* a leaf, bh disabled; for @bios */
 	struct bio_list bios;		/* those that are kept */
 	struct work_struct work;	/* submits them */
@@ -30,26 +33,27 @@ struct istripe_requeue {
 
 /* Of a volume, unless it has one leg. */
 struct istripe_requeue_volume {
+	struct istripe_requeue several;
+	atomic_t begun;			/* requests of any legs that have not ended */
+	atomic_t kept;			/* bios */
 	struct workqueue_struct *wq;	/* its works wait for tags of the volume */
 	struct bio_set clones;
 };
 
-/* Returns 0 or -ENOMEM; then, too, istripe_requeue_volume_free() is called. */
-int istripe_requeue_volume_init(struct istripe_volume *volume);
-void istripe_requeue_volume_free(struct istripe_volume *volume);
-
-void istripe_requeue_init(struct istripe_leg *leg);
+/* The legs are there. Returns 0 or -ENOMEM; then, too, istripe_requeue_free() is called. */
+int istripe_requeue_init(struct istripe_volume *volume);
+void istripe_requeue_free(struct istripe_volume *volume);
 
 /* The disk is gone, no request is left. Sleeps. */
-void istripe_requeue_stop(struct istripe_leg *leg);
+void istripe_requeue_stop(struct istripe_volume *volume);
 
-/* The leg for whose sake a request, of which nothing has been sent, is to give up its tag; NULL. */
-struct istripe_leg *istripe_requeue_leg(const struct istripe_io *io);
+/*
+ * A request of a volume of several legs is prepared, and nothing of it is sent. True: its bios are
+ * kept, and it has ended. False: istripe_requeue_end() follows. Context: queue_rq().
+ */
+bool istripe_requeue_begin(struct istripe_io *io);
 
-/* Keeps the bios of a request, which ends by this. Context: queue_rq(). */
-void istripe_requeue_keep(struct istripe_leg *leg, struct istripe_io *io);
-
-/* It needs the leg no more. Any context. */
-void istripe_requeue_release(struct istripe_leg *leg);
+/* The request ends, or is begun anew. Any context. */
+void istripe_requeue_end(const struct istripe_io *io);
 
 #endif

@@ -263,7 +263,7 @@ void istripe_volume_free(struct istripe_volume *volume)
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_destroy(volume->legs[i]);
 	istripe_announce_stop(&volume->announce);
-	istripe_requeue_volume_free(volume);
+	istripe_requeue_free(volume);
 	istripe_metadata_free(&volume->metadata);
 	if (volume->id >= 0)
 		ida_free(&istripe_ids, volume->id);
@@ -338,7 +338,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume->id = ida_alloc(&istripe_ids, GFP_KERNEL);
 	ret = volume->id < 0 ? volume->id : volume_create_legs(volume, params);
 	if (!ret)
-		ret = istripe_requeue_volume_init(volume);
+		ret = istripe_requeue_init(volume);
 	if (!ret)
 		ret = istripe_metadata_init(&volume->metadata, params->metadata,
 					    volume->leg_count);
@@ -442,6 +442,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	istripe_resize_stop(volume);
 	istripe_write_protect_stop(volume);
 	del_gendisk(volume->disk);
+	istripe_requeue_stop(volume);
 	ret = istripe_writeback_end(volume);
 	istripe_writeback_flush(volume);
 	flush_work(&volume->scan_work);
