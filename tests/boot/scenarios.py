@@ -6,6 +6,7 @@ that is up, with both file systems mounted and all links as they should be; it l
 that way, and the machine up or off.
 """
 
+import contextlib
 import re
 import textwrap
 import time
@@ -640,7 +641,51 @@ def required(lab):
     return figures
 
 
+#: A volume that can be lost alone, with a hardware queue for each processor.
+ALONE = f"--leg target={SECOND},lun={OWN_LUN},portal={SECOND_PORTAL},nic=san1,connections=2"
+UNDER_WAY = "/usr/bin/python3 -B /usr/local/lib/istripe-boot/under_way.py"
+#: pm_test waits for 5 s before all comes back.
+SUSPEND = ("state=disk; grep -qs '\\[deep\\]' /sys/power/mem_sleep && state=mem; "
+           "echo 0 >/sys/power/sync_on_suspend && echo processors >/sys/power/pm_test && "
+           "echo $state >/sys/power/state && echo none >/sys/power/pm_test && "
+           "echo 1 >/sys/power/sync_on_suspend")
+
+
+@contextlib.contextmanager
+def lost_with_a_write(lab, machine, recovery_ms):
+    """The target of a volume dies, and a write waits for it, which must end well; it comes back inside."""
+    lab.second_start()
+    machine.run(f"istripectl create alone --initiator {INITIATOR} {ALONE} && udevadm settle && "
+                f"echo {recovery_ms} >/sys/kernel/config/istripe/alone/recovery_timeout_ms")
+    lab.second_kill()
+    machine.until(f"! grep -x live {state_file('alone')}", RETURN_S)
+    machine.run("systemd-run --quiet --unit=under-way -p RemainAfterExit=yes "
+                f"{UNDER_WAY} /dev/istripe/alone /run/sent")
+    machine.until("[ -e /run/sent ]", RETURN_S)
+    yield
+    machine.until("[ $(systemctl show -p SubState --value under-way) = exited ]", RETURN_S)
+    machine.run("systemctl stop under-way && rm /run/sent && udevadm settle && "
+                "istripectl down alone && istripectl delete alone")
+    lab.second_kill()
+
+
+def suspended(lab):
+    """Processors go off-line for a suspend while I/O of their queues waits for a lost target."""
+    machine = ready(lab)
+    for what, there in (("second processor", "/sys/devices/system/cpu/cpu1"),
+                        ("pm_test", "/sys/power/pm_test")):
+        if machine.agent.run(f"[ -e {there} ]", 60)[0]:
+            return {"skipped": f"no {what}"}
+    with lost_with_a_write(lab, machine, -1):
+        begin = time.monotonic()
+        machine.run(SUSPEND)
+        figures = {"there and back": time.monotonic() - begin}
+        machine.run("[ $(systemctl show -p SubState --value under-way) = running ]")
+        lab.second_start()
+    return figures
+
+
 OF_VOLUMES = {function.__name__: function for function in (
-    fresh, one_dead, target_dead, two_away, reasons, required, cable, all_dead, all_silent, network_gone,
-    by_hand, reboots)}
+    fresh, one_dead, target_dead, two_away, reasons, required, cable, suspended, all_dead, all_silent,
+    network_gone, by_hand, reboots)}
 SHORT = ("fresh", "one_dead")

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import os
 import random
 import re
 import socket
@@ -18,7 +19,8 @@ import pytest
 from lab import fio, lio, network
 from lab.connections import sent
 from lab.disk import Direct, noise, works
-from lab.ghost import CALM, FAST, KIB, held_write, killed, release, volume_over
+from lab.ghost import CALM, FAST, KIB, Write, held_write, killed, release, volume_over
+from lab.nbd import HoldingDisk
 from lab.shell import LabError, read, wait_for, write
 from scripted.ghost import hold
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
@@ -32,6 +34,7 @@ QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 500
 NO_WAIT = {"DefaultTime2Wait": 0}
 THREADS_MAX = "/proc/sys/kernel/threads-max"
 UNBOUND_CPUS = "/sys/devices/virtual/workqueue/cpumask"
+ONLINE = Path("/sys/devices/system/cpu/cpu1/online")
 
 
 def background(device, seconds, **options):
@@ -205,33 +208,85 @@ def in_background(file, value):
     return subprocess.Popen(["sh", "-c", f"echo {value} > {file}"])
 
 
+@contextlib.contextmanager
+def bound_to(cpu):
+    """This thread, and those that it starts meanwhile for good."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
+
+
 @pytest.mark.timeout_s(600)
-def test_processor_off_line_during_an_outage(make_lio, make_volume, link):
-    """It goes off-line when the requests of its queue are done, and these wait for the login."""
-    online = Path("/sys/devices/system/cpu/cpu1/online")
-    volume = make_volume(make_lio(64 * MIB, params=NO_WAIT), recovery_timeout_ms=60000,
+def test_processor_off_line_during_an_outage(make_lio, make_volume, link, reader):
+    """Requests of its queue wait for the login. It does not wait for them, nor does a suspend.
+
+    By default blk-mq lets it wait, with a lock that each volume takes that goes up or down.
+    """
+    volume = make_volume(make_lio(params=NO_WAIT), recovery_timeout_ms=-1,
                          path={**QUICK, "connections": 2})
     device = volume.enable()
-    # Requests of each processor's queue, which has a connection of its own, all the time.
-    before = sent(volume)
-    jobs = [background(device, 300, cpus_allowed=cpu) for cpu in (0, 1)]
-    # One that is bound to a processor that has gone would end at once.
-    wait_for("both jobs", lambda: all(
+    before, readers = sent(volume), []
+    for cpu in (0, 1):
+        with bound_to(cpu):
+            readers.append(reader(device))
+    # Each processor's queue has a connection of its own.
+    wait_for("both readers", lambda: all(
         now > then + 20 for now, then in zip(sent(volume), before)), 60)
     link.set_up(False)
-    wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
-    leaving = in_background(online, 0)
-    time.sleep(1)
-    assert leaving.poll() is None
-    link.set_up(True)
-    wait_for("another session", lambda: volume.reconnects() > 0, 60)
-    assert leaving.wait(60) == 0
-    assert read(online) == "0"
-    write(online, 1)
-    assert all(job.poll() is None for job in jobs)
-    for job in jobs:
-        job.kill()
-        job.communicate()
+    try:
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
+        leaving = in_background(ONLINE, 0)
+        wait_for("the processor", lambda: leaving.poll() is not None, 30)
+        assert (leaving.returncode, read(ONLINE), volume.reconnects()) == (0, "0", 0)
+        link.set_up(True)
+        for one in readers:
+            one.goes_on()
+    finally:
+        link.set_up(True)
+        write(ONLINE, 1)
+    for one in readers:
+        one.goes_on()
+        assert one.errors == []
+
+
+@contextlib.contextmanager
+def processor_cannot_leave():
+    """It waits for a request of its queue to another disk, with the lock of CPU hotplug."""
+    with contextlib.ExitStack() as end:
+        end.callback(write, ONLINE, 1)
+        other = HoldingDisk(MIB, queues=2).create()
+        end.callback(other.destroy)
+        disk = end.enter_context(Direct(other.device))
+        end.callback(other.release)
+        other.hold(0)
+        with bound_to(1):
+            writer = Write(disk, 0, bytes(4 * KIB))
+        wait_for("the write", other.held)
+        leaving = in_background(ONLINE, 0)
+        time.sleep(1)
+        yield leaving
+        assert leaving.poll() is None
+        other.release()
+        writer.finish()
+        assert leaving.wait(60) == 0
+
+
+@pytest.mark.timeout_s(600)
+def test_login_while_a_processor_goes_off_line(make_lio, make_volume, link):
+    """What it waits for may be on top of the volume: the login must not wait for its lock (P62)."""
+    volume = make_volume(make_lio(params=NO_WAIT), path=QUICK)
+    volume.enable()
+    link.set_up(False)
+    try:
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
+        with processor_cannot_leave():
+            link.set_up(True)
+            wait_for("another session", lambda: volume.reconnects() > 0, 60)
+    finally:
+        link.set_up(True)
 
 
 def in_state(state, volume, paths):

@@ -187,6 +187,11 @@ static int volume_alloc_tags(struct istripe_volume *volume)
 	set->cmd_size = istripe_io_bytes(volume->leg_count, volume->parts);
 	/* Targets sort requests. A scheduler would have twice as many. */
 	set->flags = ISTRIPE_COMPAT_TAG_SET_FLAGS | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
+	/*
+	 * A processor that goes off-line does not wait for requests of its queue, which may wait
+	 * for recovery (P62). No interrupt goes with it: any other one completes them.
+	 */
+	set->flags |= BLK_MQ_F_STACKING;
 	/* One set of tags: queue_depth is the volume's, and a tag makes a slot. */
 	if (set->nr_hw_queues > 1)
 		set->flags |= BLK_MQ_F_TAG_HCTX_SHARED;

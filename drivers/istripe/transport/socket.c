@@ -31,8 +31,8 @@ static DEFINE_SPINLOCK(istripe_params_lock);
 
 /*
  * sk_set_memalloc() without its static key, which istripe_memalloc_holder has raised. Even counting
- * the key takes cpus_read_lock(). CPU hotplug holds that lock until the requests of the processor
- * are done, and recovery would wait for them while they wait for recovery (P62).
+ * the key takes cpus_read_lock(). CPU hotplug holds that lock while it waits for memory, and for
+ * requests of other disks, which may be on top of ours: they may wait for recovery (P62).
  */
 static void socket_set_memalloc(struct sock *sk)
 {

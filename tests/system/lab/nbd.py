@@ -18,7 +18,7 @@ from lab.shell import LabError, read, run, udev_settle, wait_for
 #: ioctls of <linux/nbd.h>
 SET_SOCK, SET_BLKSIZE, DO_IT, CLEAR_SOCK, SET_SIZE_BLOCKS, DISCONNECT, SET_FLAGS = (
     0xAB00 + number for number in (0, 1, 3, 4, 7, 8, 10))
-HAS_FLAGS, SEND_FLUSH, SEND_TRIM = 1 << 0, 1 << 2, 1 << 5
+HAS_FLAGS, SEND_FLUSH, SEND_TRIM, CAN_MULTI_CONN = 1 << 0, 1 << 2, 1 << 5, 1 << 8
 READ, WRITE, END, FLUSH, TRIM = range(5)
 REQUEST = struct.Struct(">IIQQI")
 REPLY = struct.Struct(">IIQ")
@@ -38,8 +38,9 @@ def _free():
 class HoldingDisk:
     """The device, `data` as its content, and the write that is held."""
 
-    def __init__(self, size_bytes):
+    def __init__(self, size_bytes, queues=1):
         self.size_bytes = size_bytes
+        self.queues = queues        # hardware queues, each with a connection
         self.data = bytearray(size_bytes)
         self.device = None
         self.carried_out = 0        # writes that had been held
@@ -49,15 +50,18 @@ class HoldingDisk:
 
     def create(self):
         self.device = _free()
-        ours, theirs = socket.socketpair()
+        pairs = [socket.socketpair() for _ in range(self.queues)]
         fd = os.open(self.device, os.O_RDWR)
         fcntl.ioctl(fd, SET_BLKSIZE, BLOCK_BYTES)
         fcntl.ioctl(fd, SET_SIZE_BLOCKS, self.size_bytes // BLOCK_BYTES)
-        fcntl.ioctl(fd, SET_FLAGS, HAS_FLAGS | SEND_FLUSH | SEND_TRIM)
-        fcntl.ioctl(fd, SET_SOCK, theirs.fileno())
-        self._fd, self._ours = fd, ours
-        self._threads = [threading.Thread(target=self._kernel, args=(fd, theirs), daemon=True),
-                         threading.Thread(target=self._serve, daemon=True)]
+        fcntl.ioctl(fd, SET_FLAGS, HAS_FLAGS | SEND_FLUSH | SEND_TRIM | CAN_MULTI_CONN)
+        for _, theirs in pairs:
+            fcntl.ioctl(fd, SET_SOCK, theirs.fileno())
+        self._fd = fd
+        self._threads = [threading.Thread(target=self._kernel, args=(fd, [t for _, t in pairs]),
+                                          daemon=True)]
+        self._threads += [threading.Thread(target=self._serve, args=(ours,), daemon=True)
+                          for ours, _ in pairs]
         for thread in self._threads:
             thread.start()
         wait_for(f"{self.device}", lambda: read(f"/sys/block/{self.device.name}/size") ==
@@ -70,30 +74,32 @@ class HoldingDisk:
         """In here the kernel sends its requests, until DISCONNECT."""
         with contextlib.suppress(OSError):
             fcntl.ioctl(fd, DO_IT)
-        theirs.close()
+        for each in theirs:
+            each.close()
 
-    def _take(self, size):
+    @staticmethod
+    def _take(ours, size):
         parts = bytearray()
         while len(parts) < size:
-            part = self._ours.recv(size - len(parts))
+            part = ours.recv(size - len(parts))
             if not part:
                 raise EOFError
             parts += part
         return parts
 
-    def _serve(self):
-        with contextlib.suppress(EOFError, OSError), self._ours:
+    def _serve(self, ours):
+        with contextlib.suppress(EOFError, OSError), ours:
             while True:
-                magic, kind, handle, at, size = REQUEST.unpack(self._take(REQUEST.size))
+                magic, kind, handle, at, size = REQUEST.unpack(self._take(ours, REQUEST.size))
                 if magic != REQUEST_MAGIC or kind & 0xFFFF == END:
                     return
-                self._request(kind & 0xFFFF, handle, at, size)
+                self._request(ours, kind & 0xFFFF, handle, at, size)
 
-    def _request(self, kind, handle, at, size):
+    def _request(self, ours, kind, handle, at, size):
         data = b""
         if kind == WRITE:
-            data = self._take(size)
-            if self._hold(handle, at, data):
+            data = self._take(ours, size)
+            if self._hold((ours, handle, at, data)):
                 return
             self.data[at:at + size] = data
             data = b""
@@ -101,17 +107,17 @@ class HoldingDisk:
             self.data[at:at + size] = bytes(size)
         elif kind == READ:
             data = self.data[at:at + size]
-        self._reply(handle, data)
+        self._reply(ours, handle, data)
 
-    def _reply(self, handle, data=b""):
+    def _reply(self, ours, handle, data=b""):
         with self._lock:
-            self._ours.sendall(REPLY.pack(REPLY_MAGIC, 0, handle) + data)
+            ours.sendall(REPLY.pack(REPLY_MAGIC, 0, handle) + data)
 
-    def _hold(self, handle, at, data):
-        wanted = self._hold_at
+    def _hold(self, request):
+        wanted, (_, _, at, data) = self._hold_at, request
         if wanted is None or not at <= wanted < at + len(data):
             return False
-        self._held = handle, at, data
+        self._held = request
         self._hold_at = None
         return True
 
@@ -127,10 +133,10 @@ class HoldingDisk:
         """The write that is held is carried out, over whatever is there by now; if there is one."""
         held, self._held, self._hold_at = self._held, None, None
         if held:
-            handle, at, data = held
+            ours, handle, at, data = held
             self.data[at:at + len(data)] = data
             self.carried_out += 1
-            self._reply(handle)
+            self._reply(ours, handle)
 
     def destroy(self):
         if not self.device:
