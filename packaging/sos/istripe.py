@@ -43,7 +43,8 @@ class Istripe(Plugin, IndependentPlugin, RedHatPlugin, DebianPlugin, UbuntuPlugi
             "istripectl top --once",
             "istripectl doctor",
         ])
-        self.add_journal(units=["istripe@*", "istripe-monitor@*", "istripe-shutdown"])
+        self.add_journal(units=["istripe@*", "istripe-monitor@*", "istripe-shutdown",
+                                "istripe-soft-reboot"])
         report = self.get_cmd_output_path(name="report", make=False)
         self.add_cmd_output(f"istripectl report --output {report}")
 

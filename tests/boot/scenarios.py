@@ -554,7 +554,8 @@ def reasons(lab):
     """A volume that cannot start says why, and starts when that is mended."""
     machine = ready(lab)
     verify = machine.run("cd /lib/systemd/system && systemd-analyze verify --man=no "
-                         "istripe@db.service istripe-tried@db.target istripe-shutdown.service 2>&1")
+                         "istripe@db.service istripe-tried@db.target istripe-shutdown.service "
+                         "istripe-soft-reboot.service 2>&1")
     if verify.strip():
         raise Failed(f"systemd-analyze verify: {verify}")
     stopped(machine)

@@ -30,15 +30,17 @@ def installed(built, tmp_path):
 
 
 def test_units_are_installed(installed):
-    for unit in ("istripe@.service", "istripe-tried@.target", "istripe-shutdown.service"):
+    for unit in ("istripe@.service", "istripe-tried@.target", "istripe-shutdown.service",
+                 "istripe-soft-reboot.service"):
         assert (installed / unit).read_text() == (FOLDER / unit).read_text()
     for unit in ("istripe-metrics.service", "istripe-metrics.timer", "istripe-monitor@.service"):
         assert (installed / unit).read_text() == (TOP / "packaging" / unit).read_text()
 
 
-def test_shutdown_pulls_its_unit_in(installed):
-    link = installed / "shutdown.target.wants/istripe-shutdown.service"
-    assert link.resolve() == (installed / "istripe-shutdown.service").resolve()
+@pytest.mark.parametrize("target, unit", [("shutdown.target", "istripe-shutdown.service"),
+                                          ("sysinit.target", "istripe-soft-reboot.service")])
+def test_stop_and_start_pull_their_units_in(installed, target, unit):
+    assert (installed / f"{target}.wants" / unit).resolve() == (installed / unit).resolve()
 
 
 def test_commands_of_the_unit_are_understood(tool):
@@ -291,25 +293,57 @@ def test_a_stop_that_succeeds_forgets_one_that_was_refused(tmp_path):
     assert not (tmp_path / "istripe-db.stays").exists()
 
 
+def run_once(tmp_path, unit):
+    """What a unit runs, with folders of the test's own: volumes, and what is noted in "run"."""
+    [line] = settings(unit, "ExecStart")
+    for old, new in (("$$", "$"), ("%%", "%"), ("/run/", f"{tmp_path}/run/"),
+                     ("/sys/kernel/config/istripe", f"{tmp_path}/volumes")):
+        line = line.replace(old, new)
+    environment = dict(word.split("=") for word in settings(unit, "Environment"))
+    subprocess.run(shlex.split(line), env={"PATH": os.environ["PATH"], **environment}, check=True,
+                   stderr=subprocess.DEVNULL)
+
+
+def put_timeout(tmp_path, name, value):
+    """The file of a volume."""
+    file = tmp_path / "volumes" / name / "recovery_timeout_ms"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"{value}\n")
+    return file
+
+
 @pytest.mark.parametrize("before, after", [
     ("120000", "15000"), ("-1", "15000"), ("15001", "15000"), ("15000", "15000"), ("0", "0"),
     ("500", "500"),
 ])
 def test_shutdown_makes_timeouts_short(tmp_path, before, after):
-    """Those that are shorter already stay; each volume has its own."""
-    for name, value in (("db", before), ("other", "999999")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "recovery_timeout_ms").write_text(f"{value}\n")
-    [line] = settings("istripe-shutdown.service", "ExecStart")
-    words = shlex.split(line.replace("$$", "$").replace("/sys/kernel/config/istripe", str(tmp_path)))
-    environment = dict(word.split("=") for word in
-                       settings("istripe-shutdown.service", "Environment"))
-    subprocess.run(words, env=environment, check=True)
-    assert (tmp_path / "db" / "recovery_timeout_ms").read_text() == f"{after}\n"
-    assert (tmp_path / "other" / "recovery_timeout_ms").read_text() == "15000\n"
+    """Those that are shorter already stay; each volume has its own. A soft reboot takes it back."""
+    db, other = put_timeout(tmp_path, "db", before), put_timeout(tmp_path, "other", 999999)
+    run_once(tmp_path, "istripe-shutdown.service")
+    assert (db.read_text(), other.read_text()) == (f"{after}\n", "15000\n")
+    run_once(tmp_path, "istripe-soft-reboot.service")
+    assert (db.read_text(), other.read_text()) == (f"{before}\n", "999999\n")
+    assert not [*(tmp_path / "run/istripe-shutdown").iterdir()]
+
+
+def test_two_shutdowns_before_a_start(tmp_path):
+    db = put_timeout(tmp_path, "db", -1)
+    for unit in ("shutdown", "shutdown", "soft-reboot"):
+        run_once(tmp_path, f"istripe-{unit}.service")
+    assert db.read_text() == "-1\n"
+
+
+def test_soft_reboot_keeps_what_was_set_since(tmp_path):
+    """A volume may have come up anew, or be gone; none that is deleted is made again."""
+    db, gone = put_timeout(tmp_path, "db", -1), put_timeout(tmp_path, "gone", -1)
+    run_once(tmp_path, "istripe-shutdown.service")
+    put_timeout(tmp_path, "db", 60000)
+    gone.unlink()
+    run_once(tmp_path, "istripe-soft-reboot.service")
+    assert db.read_text() == "60000\n"
+    assert not gone.exists()
+    assert not [*(tmp_path / "run/istripe-shutdown").iterdir()]
 
 
 def test_shutdown_without_volumes_is_no_failure(tmp_path):
-    [line] = settings("istripe-shutdown.service", "ExecStart")
-    words = shlex.split(line.replace("$$", "$").replace("/sys/kernel/config/istripe", str(tmp_path)))
-    subprocess.run(words, env={"RECOVERY_MS": "15000"}, check=True, stderr=subprocess.DEVNULL)
+    run_once(tmp_path, "istripe-shutdown.service")
