@@ -17,6 +17,7 @@ from lab.ghost import (
     AT,
     ISIDS,
     KIB,
+    SIZE,
     Write,
     path_is,
     path_state,
@@ -44,6 +45,8 @@ LATE_S = 15
 YIELD_S = 25
 #: Others are quiesced for three seconds, and the machine may be busy.
 STALL_S = 8
+#: Half of what another path's ping is waited for; far from the time that a command has.
+PING_S, COLLECTED_S = 0.5, 10
 
 
 class Paths:
@@ -51,14 +54,15 @@ class Paths:
     Resets.
     """
 
-    def __init__(self, server, make_volume, links, **hooks):
+    def __init__(self, server, make_volume, links, volume=None, **hooks):
         self.server = server
         self.gate, self.resets = Gate(), Resets(AT, MIB)
         self.answered = 0           # so many of the resets that were asked for
         self.target = server.load(Scenario(
             "keeps writes", hooks={**self.gate.hooks, **self.resets.hooks, **hooks}))
-        self.volume = volume_over(make_volume, links, [server.port] * 2, self.target,
-                                  fence="path", path=PATH, command_timeout_ms=120000)
+        volume = {"fence": "path", "command_timeout_ms": 120000, **(volume or {})}
+        self.volume = volume_over(make_volume, links, [server.port] * 2, self.target, path=PATH,
+                                  **volume)
         set_isids(self.volume, len(links))
 
     def kept_write(self, disk, path, at):
@@ -522,6 +526,141 @@ def test_not_by_another_initiator_port(server, make_volume, links):
         wait_for("both paths", lambda: state(volume) == "live", 60)
     assert resets == []
     volume.disable()
+    assert server.violations() == []
+
+
+class PingedBeside(Paths):
+    """Both sessions of path 0 are lost, and a login through path 1 ends each of them. The second login
+    pings path 1 while the reset of the first one is about to be asked for, or answered.
+    """
+
+    def __init__(self, server, make_volume, links, when):
+        super().__init__(server, make_volume, links,
+                         {"fence": "auto", "command_timeout_ms": 40000}, on_login=self.on_login,
+                         on_command=self.on_command, on_nop=self.on_nop, on_tmf=self.on_tmf)
+        self.link, self.before = links[0], when == "before"
+        write(self.volume.path / "multi", "sessions")
+        write(self.volume.path / "connections", 2)
+        self.begin()
+
+    def begin(self):
+        self.lost = set()           # ISIDs of path 0, when it is about to be lost
+        self.logs_in = False        # they may
+        self.first = None           # ISID of the one that does so first
+        self.heard = 0              # when it had its last command
+        self.pinged = False         # by the other one
+        self.resets.asked, self.resets.writes, self.resets.kept = [], [], {}
+
+    # In the target's thread
+
+    @staticmethod
+    async def until(ready):
+        while not ready():
+            await asyncio.sleep(0.02)
+
+    async def on_login(self, _run, conn, pdu):
+        isid = pdu.isid.hex()
+        if conn.requests == 1 and isid in self.lost:
+            await self.until(lambda: self.logs_in)
+            self.first = self.first or isid
+            if isid != self.first:
+                await self.until(lambda: self.heard if self.before else self.resets.asked)
+        return False
+
+    async def on_command(self, run, conn, task):
+        if conn.session.isid.hex() == self.first:
+            self.heard = time.monotonic()
+            await self.until(lambda: self.pinged or not self.before)
+            self.heard = time.monotonic()
+        return await self.resets.on_command(run, conn, task)
+
+    async def on_nop(self, _run, conn, _pdu):
+        due = self.first and (self.heard if self.before else self.resets.asked)
+        if due and not self.pinged and conn.session.isid.hex() == ISIDS[1]:
+            self.pinged = True
+            if self.before:
+                await self.until(lambda: time.monotonic() > self.heard + PING_S)
+            else:
+                await self.reset(*self.resets.asked[0])
+                await asyncio.sleep(PING_S)
+        return False
+
+    async def on_tmf(self, _run, conn, pdu):
+        if pdu.flags & 0x7F != LUN_RESET:
+            return False
+        self.resets.asked.append((conn, pdu))
+        if self.before or self.pinged:
+            await self.reset(conn, pdu)
+        return True
+
+    async def reset(self, conn, pdu):
+        """No session is told of its commands."""
+        for session in list(self.target.sessions.values()):
+            for task in list(session.tasks.values()):
+                self.target.abort(session, task)
+        await self.target.answer_task_management(conn, pdu, COMPLETE)
+
+    # For the test
+
+    def write_over_each(self, disk):
+        """Writes that path 0 keeps, until each of its sessions has one."""
+        processors, writers = os.sched_getaffinity(0), []
+        try:
+            while {isid for _, isid in self.resets.writes} != self.lost:
+                at = AT + len(writers) * 2 * SIZE
+                assert at < MIB, "all writes go over one session"
+                self.resets.places = *self.resets.places, at
+                # Its thread inherits that.
+                os.sched_setaffinity(0, {sorted(processors)[len(writers) % len(processors)]})
+                writers.append(Write(disk, at, noise(SIZE, at)))
+                wait_for("the write that is kept", lambda at=at: at in self.resets.kept)
+        finally:
+            os.sched_setaffinity(0, processors)
+        return writers
+
+    def attempt(self, disk):
+        """Whether path 1 was pinged then, and its write went on all the same."""
+        self.begin()
+        self.resets.places = (MIB,)
+        wait_for("both paths", lambda: state(self.volume) == "live", 60)
+        self.volume.wait_proven()
+        wait_for("the end of the test sessions", lambda: len(self.target.sessions) == 3, 60)
+        self.lost = {session.isid.hex() for session in list(self.target.sessions.values())}
+        self.lost.remove(ISIDS[1])
+        writers = self.write_over_each(disk)
+        self.link.set_up(False)
+        try:
+            wait_for("the path's end", lambda: path_is(self.volume, 0, False))
+            other = Write(disk, MIB, noise(SIZE, MIB))
+            wait_for("the write of path 1", lambda: MIB in self.resets.kept)
+            self.logs_in = True
+            for writer in writers:
+                writer.finish()
+            wait_for("the reset", lambda: self.resets.asked, 60)
+            other.join(COLLECTED_S)
+            goes_on = not other.is_alive()
+            other.finish(120)
+        finally:
+            self.lost = set()
+            self.link.set_up(True)
+        for at in self.resets.places:
+            same(disk.read(at, SIZE), noise(SIZE, at), "the data on the disk")
+        return self.pinged and goes_on
+
+
+@pytest.mark.timeout_s(600)
+@pytest.mark.allow_log("has timed out: aborting it", "a write that is not collected")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_beside_a_ping(server, make_volume, links, when):
+    """Another login asks a path that serves whether it is alive: what the reset ends there is sent
+    again as soon as that is over.
+    """
+    paths = PingedBeside(server, make_volume, links, when)
+    with Direct(paths.volume.enable()) as disk:
+        # A path that does not answer within a second, as an emulated processor stands still, is
+        # left out of what the reset ends.
+        assert any(paths.attempt(disk) for _ in range(3)), "the other path's write waits"
+    paths.volume.disable()
     assert server.violations() == []
 
 

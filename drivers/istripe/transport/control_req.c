@@ -8,6 +8,8 @@
 #define LOGOUT_TIMEOUT_MS	2000
 /* Before a request is sent again of which the target has too many. */
 #define CROWDED_MS	20
+/* So often it looks whether another request of the session is over. */
+#define TURN_MS		5
 
 static u32 control_req_tag(struct istripe_session *session, u16 slot)
 {
@@ -260,14 +262,27 @@ static int session_reset_lun(struct istripe_session *session, unsigned long dead
 	return ret;
 }
 
+/*
+ * Others may have the lock while they wait for a target that does not answer, but none while it
+ * waits for this reset: leg->reset_lock is taken before the lock of any session.
+ */
+static bool control_req_lock(struct istripe_control_req *control_req, unsigned long deadline)
+{
+	while (!mutex_trylock(&control_req->lock)) {
+		if (time_after_eq(jiffies, deadline))
+			return false;
+		msleep(TURN_MS);
+	}
+	return true;
+}
+
 int istripe_session_reset_begin(struct istripe_session *session, u32 *cmd_sn,
 				unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &session->control_req;
 	int ret;
 
-	/* Its worker may have it while it waits for a target that does not answer. */
-	if (!mutex_trylock(&control_req->lock))
+	if (!control_req_lock(control_req, deadline))
 		return -EBUSY;
 	istripe_session_quiesce(session);
 	ret = control_req_barriers(session, 0, deadline);
@@ -325,7 +340,7 @@ void istripe_session_reset_collect(struct istripe_session *session, u32 cmd_sn,
 	int ret;
 	u32 i;
 
-	if (!mutex_trylock(&control_req->lock))
+	if (!control_req_lock(control_req, deadline))
 		return;
 	ret = control_req_barriers(session, 0, deadline);
 	for (i = 0; !ret && i < session->slot_count; i++)

@@ -88,14 +88,14 @@ void istripe_session_hurry(struct istripe_session *session);
  * istripe_session_reset_begin() - the LUN is about to be reset over another session
  * @session: published, kept open by the caller (SRCU of its nexus)
  * @cmd_sn: gets the CmdSN of the next command
- * @deadline: jiffies, for the answers of its connections
+ * @deadline: jiffies, for other control requests of the session and the answers of its connections
  *
  * Quiesces the session and waits until the target has all commands that were sent: the reset
  * ends these, and none after istripe_session_unquiesce() that comes after its answer.
  *
  * Context: process, sleeps.
- * Return: 0; -EBUSY while a control request of the session's worker is under way, -ETIMEDOUT,
- * -ENOTCONN or -ENOMEM: it is not quiesced.
+ * Return: 0; -EBUSY another control request of the session is still under way, -ETIMEDOUT, -ENOTCONN
+ * or -ENOMEM: it is not quiesced.
  */
 int istripe_session_reset_begin(struct istripe_session *session, u32 *cmd_sn,
 				unsigned long deadline);
@@ -104,7 +104,7 @@ int istripe_session_reset_begin(struct istripe_session *session, u32 *cmd_sn,
  * istripe_session_reset_collect() - the LUN has been reset over another session
  * @session: as for istripe_session_reset_begin(), quiesced or not by now
  * @cmd_sn: of the first command that was not sent before the reset
- * @deadline: jiffies, for the answers of its connections
+ * @deadline: as for istripe_session_reset_begin()
  *
  * The tasks sent before it are dead, which a target with TAS=0 does not say (SAM-5 5.3.1). A ping
  * on each connection lets answers pass that are on their way; then ABORT TASK is sent for each of
