@@ -13,10 +13,11 @@ from lab.ghost import Write, held_write, release, state, volume_over
 from lab.istripe import Named
 from lab.shell import read, run, wait_for
 from scripted import pdu as p
+from scripted.checks import ABORT_TASK
 from scripted.ghost import hold
 from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import Scenario
-from scripted.scsi import Result
+from scripted.scsi import READ_16, Result, number
 from scripted.steps import on_read, on_write, with_data
 
 MIB = 1 << 20
@@ -28,6 +29,37 @@ TIMEOUT_S = 5
 SLOW_TIMEOUT_S = 10
 #: Of a command that takes less than half of it and, sent again, more.
 AGAIN_TIMEOUT_S = 30
+
+
+class AnswersBesideAborts:
+    """A target that keeps each place's first read. With the answer to an ABORT TASK it answers another
+    one, which the initiator looks at next.
+    """
+
+    def __init__(self):
+        self.hooks = {"on_command": self.on_command, "on_tmf": self.on_tmf}
+        self.places, self.kept = set(), {}      # by the tags' slots, in whose order they time out
+
+    async def on_command(self, run, _conn, task):
+        at = number(task.cdb, 2, 8)
+        if task.opcode != READ_16 or not run.armed or at in self.places:
+            return False
+        self.places.add(at)
+        event = self.kept[task.itt & 0xFFFF] = asyncio.Event()
+        await event.wait()
+        return False
+
+    async def on_tmf(self, run, conn, pdu):
+        slot = pdu.referenced_itt & 0xFFFF
+        if pdu.flags & 0x7F != ABORT_TASK:
+            return False
+        response = run.target.manage(conn.session, pdu)
+        self.kept.pop(slot, None)
+        await run.target.answer_task_management(conn, pdu, response)
+        behind = [other for other in self.kept if other > slot] or list(self.kept)
+        if behind:
+            self.kept.pop(min(behind)).set()
+        return True
 
 
 class FreezingLun(lio.Lun):
@@ -201,6 +233,32 @@ def test_lun_hangs(make_lio, make_volume, kernel_log, stall_s):
     """LIO stands still with its LUN, pings and all: abort, then a new session, nothing lost."""
     run_with_stall(make_lio, make_volume, stall_s)
     assert kernel_log.matching(ABORTS)
+
+
+@pytest.mark.allow_log("has timed out: aborting it", "the test makes commands time out")
+def test_answered_when_looked_at(server, link, make_volume, kernel_log):
+    """A command that is just ended is not one that cannot be: the session stays."""
+    answers = AnswersBesideAborts()
+    target = server.load(Scenario("answers beside aborts", hooks=answers.hooks,
+                                  settings={"depth": 256}))
+    volume = make_volume(Named(target.settings.name), command_timeout_ms=TIMEOUT_S * 1000,
+                         path={"portal": f"{link.address}:{server.port}"})
+    with Direct(volume.enable()) as disk:
+        server.arm()
+        for _ in range(5):
+            answers.places.clear()
+            readers = [threading.Thread(target=disk.read, args=(at * 4096, 4096), daemon=True)
+                       for at in range(64)]
+            for reader in readers:
+                reader.start()
+            for reader in readers:
+                reader.join(120)
+            assert not any(reader.is_alive() for reader in readers), "a read does not end"
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "faults") == "0"
+    assert kernel_log.matching("has timed out: aborting it")
+    assert not kernel_log.matching("does not take its data|a command cannot be sent")
+    volume.disable()
+    assert server.violations() == []
 
 
 def test_a_lost_write_waits_from_its_loss(server, make_volume, links):

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/delay.h>
+
 #include "block/eh.h"
 #include "block/nexus.h"
 #include "iscsi/error.h"
@@ -6,6 +8,8 @@
 #define TASK_MANAGEMENT_TIMEOUT_MS	10000
 /* Of a path that is to blame: an abort that is answered saves a fence, but I/O waits meanwhile. */
 #define BLAMED_ABORTS_MS		2000
+/* For so long no command stays as it is seen while it is just sent or answered. */
+#define STUCK_MS			20
 
 static struct istripe_eh_tag *eh_find(struct istripe_nexus *nexus, u32 itt)
 {
@@ -96,6 +100,42 @@ static void eh_end(struct istripe_nexus *nexus, u32 count)
 	spin_unlock_irqrestore(&nexus->event_lock, flags);
 }
 
+static bool eh_is_stuck(enum istripe_task_progress progress)
+{
+	return progress == ISTRIPE_TASK_UNSENT || progress == ISTRIPE_TASK_UNFINISHED;
+}
+
+/* How far are the commands on the list? A wait follows, one for all of them. */
+static void eh_note_stuck(struct istripe_nexus *nexus)
+{
+	struct istripe_eh_tag *tag;
+	unsigned long flags;
+	u32 i;
+
+	spin_lock_irqsave(&nexus->event_lock, flags);
+	for (i = 0; i < nexus->eh.count; i++) {
+		tag = &nexus->eh.tags[i];
+		tag->stuck = istripe_session_task_progress(nexus->owned, tag->itt);
+	}
+	spin_unlock_irqrestore(&nexus->event_lock, flags);
+}
+
+/* How far is the command? One that is stuck has been so for STUCK_MS. */
+static enum istripe_task_progress eh_progress(struct istripe_nexus *nexus,
+					      const struct istripe_eh_tag *tag)
+{
+	enum istripe_task_progress progress = istripe_session_task_progress(nexus->owned, tag->itt);
+	enum istripe_task_progress before = tag->stuck;
+
+	while (eh_is_stuck(progress) && progress != before) {
+		before = progress;
+		eh_note_stuck(nexus);
+		msleep(STUCK_MS);
+		progress = istripe_session_task_progress(nexus->owned, tag->itt);
+	}
+	return progress;
+}
+
 /* The command was never sent, or the target does not let us finish it: abort cannot help. */
 static bool eh_is_hopeless(struct istripe_session *session,
 			   enum istripe_task_progress progress)
@@ -145,7 +185,7 @@ static int eh_abort_task(struct istripe_nexus *nexus, const struct istripe_eh_ta
 		eh_abort_rejected(session, itt, eh_abort_ms(*blamed, *since));
 		return 0;
 	}
-	if (eh_is_hopeless(session, istripe_session_task_progress(session, itt)))
+	if (eh_is_hopeless(session, eh_progress(nexus, tag)))
 		return 0;
 	if (!*blamed)
 		*since = jiffies;

@@ -111,6 +111,7 @@ struct istripe_eh_tag {
 	u32 itt;
 	bool again;			/* it has timed out over another path, too */
 	bool rejected;			/* by the target, and has not timed out */
+	enum istripe_task_progress stuck;	/* or not, by eh_note_stuck() */
 	unsigned long since;		/* jiffies: sent */
 };
 

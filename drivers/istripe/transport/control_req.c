@@ -225,6 +225,10 @@ static int session_abort_task(struct istripe_session *session, u32 itt, unsigned
 	int ret;
 
 	conn = istripe_session_task_conn(session, itt, &cmd_sn);
+	/* As in session_collect_slot(): they are the task's if it is still unanswered. */
+	smp_rmb();
+	if (istripe_session_task_progress(session, itt) != ISTRIPE_TASK_IN_FLIGHT)
+		return 0;
 	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
 	if (ret)
 		return ret;
