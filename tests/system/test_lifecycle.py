@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import os
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -127,6 +128,39 @@ def test_enable_and_disable_under_io(make_lio, make_volume, size):
         assert network.established() == []
     leaks.settle()
     assert not leaks.kmemleak()
+    assert istripe.devices() == []
+
+
+@contextlib.contextmanager
+def starved(process):
+    """Its threads get what a busy loop leaves of one processor."""
+    processor = min(os.sched_getaffinity(0))
+    for thread in Path(f"/proc/{process.pid}/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), {processor})
+            os.sched_setscheduler(int(thread.name), os.SCHED_IDLE, os.sched_param(0))
+    loop = subprocess.Popen(["taskset", "-c", str(processor), "sh", "-c", "while :; do :; done"])
+    try:
+        yield
+    finally:
+        loop.kill()
+        loop.wait()
+
+
+@pytest.mark.timeout_s(1800)
+@pytest.mark.allow_log("error, dev istripe", "the disk goes away under fio on purpose")
+def test_forced_while_a_submitter_is_starved(make_lio, make_volume, size):
+    """The last request ends, and with it the disk, while its submitter is still in the driver."""
+    volume = make_volume(make_lio())
+    for number in range(size.rounds(4, 40)):
+        jobs = fio.start(volume.enable(), rw="randread", bs="4k", iodepth=4, numjobs=4,
+                         time_based=True, runtime=600, size="100%")
+        wait_for("fio to do I/O", lambda: reads_done(volume) > 20, 30)
+        with starved(jobs):
+            time.sleep(0.5 + 0.1 * (number % 5))
+            assert volume.force_down()
+        with pytest.raises(LabError):
+            fio.finish(jobs, 60)
     assert istripe.devices() == []
 
 

@@ -15,6 +15,7 @@
 static_assert(sizeof(u64) * BITS_PER_BYTE >= ISTRIPE_LEGS_MAX);
 
 struct istripe_queue {
+	struct istripe_queue *next;	/* of the volume */
 	struct istripe_volume *volume;
 	u32 lane;			/* with @stride: see queue_lane() */
 	u32 stride;
@@ -156,6 +157,8 @@ static int queue_init_hctx(struct blk_mq_hw_ctx *hctx, void *driver_data, unsign
 	if (!queue)
 		return -ENOMEM;
 	queue->volume = volume;
+	queue->next = volume->queues;
+	volume->queues = queue;
 	if (index < volume->queue_count) {
 		queue->lane = index;
 		queue->stride = volume->queue_count;
@@ -167,9 +170,14 @@ static int queue_init_hctx(struct blk_mq_hw_ctx *hctx, void *driver_data, unsign
 	return 0;
 }
 
-static void queue_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
+void istripe_queues_free(struct istripe_volume *volume)
 {
-	kfree(hctx->driver_data);
+	struct istripe_queue *queue;
+
+	while ((queue = volume->queues)) {
+		volume->queues = queue->next;
+		kfree(queue);
+	}
 }
 
 const struct blk_mq_ops istripe_queue_ops = {
@@ -180,5 +188,4 @@ const struct blk_mq_ops istripe_queue_ops = {
 	.poll = queue_poll,
 	.map_queues = queue_map,
 	.init_hctx = queue_init_hctx,
-	.exit_hctx = queue_exit_hctx,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hardware queues of a volume's disk; each lives as long as its hctx.
+ * The hardware queues of a volume's disk. They live as long as the volume: when the last request has
+ * ended, and the disk goes, its submitter may still be here.
  *
  * When the block layer says that more requests follow, the commands of a request are held back, and
  * their connection sends them together with the next ones. @held remembers the legs where that
@@ -16,7 +17,12 @@
 
 #include <linux/blk-mq.h>
 
+struct istripe_volume;
+
 /* driver_data of the tag set is the volume, with its queue counts set. */
 extern const struct blk_mq_ops istripe_queue_ops;
+
+/* The disk is gone, and has no submitters. */
+void istripe_queues_free(struct istripe_volume *volume);
 
 #endif

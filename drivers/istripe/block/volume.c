@@ -270,6 +270,7 @@ void istripe_volume_free(struct istripe_volume *volume)
 	istripe_announce_stop(&volume->announce);
 	istripe_requeue_free(volume);
 	istripe_metadata_free(&volume->metadata);
+	istripe_queues_free(volume);
 	if (volume->id >= 0)
 		ida_free(&istripe_ids, volume->id);
 	put_net(volume->net);
@@ -447,6 +448,8 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	istripe_resize_stop(volume);
 	istripe_write_protect_stop(volume);
 	del_gendisk(volume->disk);
+	/* Submitters of requests that have ended may be in queue.c. Linux 7.3 does not wait. */
+	blk_mq_quiesce_queue(volume->disk->queue);
 	istripe_requeue_stop(volume);
 	ret = istripe_writeback_end(volume);
 	istripe_writeback_flush(volume);

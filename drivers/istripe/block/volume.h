@@ -24,6 +24,7 @@
 #include "layout/stripe.h"
 
 struct device;
+struct istripe_queue;
 struct istripe_reason;
 struct net;
 
@@ -53,6 +54,7 @@ struct istripe_volume {
 	struct istripe_host_disks host_disks;
 
 	struct blk_mq_tag_set tag_set;
+	struct istripe_queue *queues;	/* a list */
 	struct device *device;		/* parent of the disk, see disk_names.h */
 	struct gendisk *disk;
 	struct work_struct scan_work;	/* reads the partition table */
