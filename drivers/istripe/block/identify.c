@@ -76,14 +76,15 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 		return istripe_reason_fail(why, -EINVAL,
 					   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
 					   leg->index);
-	/* Before @write_through: then a write is flushed, over whatever nexus it has come. */
+	/* Before @write_through is set: then a write is flushed, over whatever nexus it has come. */
 	if (cache_is_new && !lun->caching.dpofua)
 		WRITE_ONCE(leg->no_fua, true);
 	if (lun->caching.write_cache)
 		WRITE_ONCE(leg->caches, leg->caches + 1);
 	/* The disk, and what is made of it, said that there is nothing to flush. */
 	if (cache_is_new && !leg->write_through) {
-		WRITE_ONCE(leg->write_through, true);
+		/* Pairs with the barriers of its readers, which then see @no_fua and @caches. */
+		smp_store_release(&leg->write_through, true);
 		if (lun->caching.dpofua)
 			pr_notice("%s/%u: the LUN has a write cache now: all writes are sent with FUA until the volume has been down\n",
 				  leg->volume->name, leg->index);
@@ -170,8 +171,8 @@ void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_bef
 	before->access = nexus->access;
 	nexus->key.listings = leg->pr_key.listings;
 	spin_unlock_bh(&leg->lock);
-	/* It has got a cache since it was identified. */
-	if (READ_ONCE(leg->write_through)) {
+	/* It has got a cache since it was identified. Pairs with the release above. */
+	if (smp_load_acquire(&leg->write_through)) {
 		before->caching.write_cache = true;
 		before->caching.dpofua = !READ_ONCE(leg->no_fua);
 	}

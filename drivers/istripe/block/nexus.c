@@ -129,9 +129,12 @@ bool istripe_nexus_submit(struct istripe_nexus *nexus, struct istripe_leg_task *
 		leg_task->counted = nexus->leg->path_end > 1;
 		leg_task->task.lun = session->lun;
 		/* A LUN that has no cache may not know FUA, and needs none. */
-		if (unlikely(task_may_need_fua(nexus, leg_task)))
+		if (unlikely(task_may_need_fua(nexus, leg_task))) {
+			/* Pairs with the release of @write_through in identify_capabilities(). */
+			smp_rmb();
 			istripe_cdb_set_fua(leg_task->task.cdb, READ_ONCE(nexus->fua) &&
 					    !READ_ONCE(nexus->leg->no_fua));
+		}
 		leg_task->large = leg_task->task.read &&
 				  leg_task->task.data.length_bytes >= ISTRIPE_PATH_LARGE_BYTES &&
 				  READ_ONCE(nexus->path->nexus_count) > 1;

@@ -32,7 +32,9 @@ bool istripe_write_through_wanted(const struct istripe_leg_task *leg_task)
 {
 	const struct istripe_task *task = &leg_task->task;
 
-	return (write_through_is_asked(leg_task) || READ_ONCE(leg_task->leg->write_through)) &&
+	/* Pairs with the release in identify_capabilities(). */
+	return (write_through_is_asked(leg_task) ||
+		smp_load_acquire(&leg_task->leg->write_through)) &&
 	       task->write &&
 	       !istripe_write_through_is_cacheless(leg_task->nexus) &&
 	       req_op(blk_mq_rq_from_pdu(leg_task->io)) != REQ_OP_DISCARD &&
