@@ -748,6 +748,17 @@ def test_fence_timeout_ends_a_drain(server, make_volume, links):
         writer.finish(YIELD_S)
 
 
+def test_fence_timeout_ends_a_drain_that_has_begun(server, make_volume, links):
+    """The same, but the reset has not had its ten seconds yet."""
+    lab = Unanswered(server, make_volume, links, 1)
+    with Direct(lab.volume.enable()) as disk:
+        writer = lab.lose(disk, AT)
+        wait_for("the third reset", lambda: len(lab.resets.asked) == 3, 90)
+        write(lab.volume.leg / "fence_timeout_ms", 1000)
+        wait_for("the end of its wait", lambda: len(lab.resets.asked) > 3, YIELD_S)
+        writer.finish(YIELD_S)
+
+
 @pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered",
                        "the test makes a command time out")
 def test_fence_timeout_spares_a_live_path(server, make_volume, links):

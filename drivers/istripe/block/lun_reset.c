@@ -236,20 +236,35 @@ static u32 reset_drain_ms(const struct istripe_nexus *nexus)
 	return clamp_t(s64, left_ms, ANSWER_MS, ms);
 }
 
+static long reset_left(unsigned long since, s32 ms)
+{
+	return since + msecs_to_jiffies(ms) - jiffies;
+}
+
 /* Error handling of a live nexus is not hurried: its writes would be lost. */
 void istripe_lun_reset_hurry(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
 	s32 timeout_ms;
+	long left;
 
 	spin_lock_bh(&leg->lock);
 	nexus = leg->resetting;
 	timeout_ms = READ_ONCE(leg->fence_timeout_ms);
-	if (nexus && !nexus->live && timeout_ms >= 0 &&
-	    time_after(jiffies, READ_ONCE(nexus->lost_at) + msecs_to_jiffies(timeout_ms)) &&
-	    time_after(jiffies, leg->resetting_since + msecs_to_jiffies(ANSWER_MS)))
-		istripe_session_hurry(nexus->owned);
+	if (nexus && !nexus->live && timeout_ms >= 0) {
+		left = max(reset_left(READ_ONCE(nexus->lost_at), timeout_ms),
+			   reset_left(leg->resetting_since, ANSWER_MS));
+		if (left < 0)
+			istripe_session_hurry(nexus->owned);
+		else
+			mod_delayed_work(istripe_recovery_wq, &leg->hurry_work, left + 1);
+	}
 	spin_unlock_bh(&leg->lock);
+}
+
+static void reset_hurry_work(struct work_struct *work)
+{
+	istripe_lun_reset_hurry(container_of(to_delayed_work(work), struct istripe_leg, hurry_work));
 }
 
 /* Under leg->reset_lock. */
@@ -292,6 +307,7 @@ static int reset_ask(struct istripe_nexus *nexus, u32 answer_ms)
 	ret = istripe_session_task_management(nexus->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
 					      answer_ms);
 	reset_set_resetting(leg, NULL);
+	cancel_delayed_work_sync(&leg->hurry_work);
 	cancel_delayed_work_sync(&leg->quiesce_work);
 	reset_set_quiescing(leg, false);
 	if (ret)
@@ -378,6 +394,7 @@ void istripe_lun_reset_init(struct istripe_leg *leg)
 	mutex_init(&leg->reset_lock);
 	init_waitqueue_head(&leg->quiesce_end);
 	INIT_DELAYED_WORK(&leg->quiesce_work, reset_quiesced_too_long);
+	INIT_DELAYED_WORK(&leg->hurry_work, reset_hurry_work);
 }
 
 /* Unlocks leg->reset_lock. */

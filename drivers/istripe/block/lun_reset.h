@@ -30,8 +30,9 @@ void istripe_lun_reset_live(struct istripe_nexus *nexus);
 void istripe_lun_reset_expect(struct istripe_nexus *nexus);
 
 /**
- * istripe_lun_reset_hurry() - end the wait for a drain that has had fence_timeout_ms, and 10 s
- * @leg: that runs
+ * istripe_lun_reset_hurry() - end the wait for a drain when it has had fence_timeout_ms, and 10 s
+ * @leg: that runs; its fence_timeout_ms has been set
+ *
  * Context: any.
  */
 void istripe_lun_reset_hurry(struct istripe_leg *leg);
