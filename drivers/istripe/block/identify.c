@@ -76,7 +76,7 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 		return istripe_reason_fail(why, -EINVAL,
 					   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
 					   leg->index);
-	/* Before @write_through is set: then a write is flushed, over whatever nexus it has come. */
+	/* Before @write_through: then a write is flushed, over whatever nexus it has come. */
 	if (cache_is_new && !lun->caching.dpofua)
 		WRITE_ONCE(leg->no_fua, true);
 	if (lun->caching.write_cache)

@@ -142,7 +142,7 @@ struct istripe_leg {
 	struct mutex reset_lock;	/* one reset of the LUN at a time */
 	u32 drains_unanswered;		/* @reset_lock: since a reset was answered */
 	struct delayed_work quiesce_work;	/* ends the quiesce of the other nexuses */
-	struct delayed_work hurry_work;	/* ends the wait of @resetting, if fence_timeout_ms is set */
+	struct delayed_work hurry_work;	/* ends the wait of @resetting: fence_timeout_ms is over */
 	struct istripe_nexus *resetting;	/* it waits for the answer */
 	unsigned long resetting_since;	/* jiffies */
 	bool quiescing;			/* a nexus that logs in sends no command yet */

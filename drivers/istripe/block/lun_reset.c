@@ -264,7 +264,10 @@ void istripe_lun_reset_hurry(struct istripe_leg *leg)
 
 static void reset_hurry_work(struct work_struct *work)
 {
-	istripe_lun_reset_hurry(container_of(to_delayed_work(work), struct istripe_leg, hurry_work));
+	struct istripe_leg *leg = container_of(to_delayed_work(work), struct istripe_leg,
+					       hurry_work);
+
+	istripe_lun_reset_hurry(leg);
 }
 
 /* Under leg->reset_lock. */

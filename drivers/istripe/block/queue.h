@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hardware queues of a volume's disk. They live as long as the volume: when the last request has
- * ended, and the disk goes, its submitter may still be here.
+ * The hardware queues of a volume's disk. They live as long as the volume: when the last request
+ * has ended, and the disk goes, its submitter may still be here.
  *
  * When the block layer says that more requests follow, the commands of a request are held back, and
  * their connection sends them together with the next ones. @held remembers the legs where that

@@ -30,12 +30,11 @@ static bool write_through_is_asked(const struct istripe_leg_task *leg_task)
 /* Discards promise nothing. A LUN that does not know FUA may have ignored it. */
 bool istripe_write_through_wanted(const struct istripe_leg_task *leg_task)
 {
+	/* Pairs with the release in identify_capabilities(). */
+	bool got_cache = smp_load_acquire(&leg_task->leg->write_through);
 	const struct istripe_task *task = &leg_task->task;
 
-	/* Pairs with the release in identify_capabilities(). */
-	return (write_through_is_asked(leg_task) ||
-		smp_load_acquire(&leg_task->leg->write_through)) &&
-	       task->write &&
+	return (write_through_is_asked(leg_task) || got_cache) && task->write &&
 	       !istripe_write_through_is_cacheless(leg_task->nexus) &&
 	       req_op(blk_mq_rq_from_pdu(leg_task->io)) != REQ_OP_DISCARD &&
 	       (!istripe_cdb_has_fua(task->cdb) || READ_ONCE(leg_task->leg->no_fua));

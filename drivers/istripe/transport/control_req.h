@@ -94,8 +94,8 @@ void istripe_session_hurry(struct istripe_session *session);
  * ends these, and none after istripe_session_unquiesce() that comes after its answer.
  *
  * Context: process, sleeps.
- * Return: 0; -EBUSY another control request of the session is still under way, -ETIMEDOUT, -ENOTCONN
- * or -ENOMEM: it is not quiesced.
+ * Return: 0; -EBUSY another control request of the session is still under way, -ETIMEDOUT,
+ * -ENOTCONN or -ENOMEM: it is not quiesced.
  */
 int istripe_session_reset_begin(struct istripe_session *session, u32 *cmd_sn,
 				unsigned long deadline);
