@@ -498,7 +498,7 @@ bool istripe_pr_key_admits(const struct istripe_nexus *nexus)
 	struct istripe_leg *leg = nexus->leg;
 	bool admits;
 
-	/* The session, then @changes; pairs with the barrier in volume_reserve_keys(). */
+	/* The session, then @changes; pairs with the barrier in leg_change_begin(). */
 	smp_mb();
 	spin_lock_bh(&leg->lock);
 	admits = !(nexus->key.changes & 1) && leg->pr_key.changes == nexus->key.changes;

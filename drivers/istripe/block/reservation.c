@@ -243,8 +243,12 @@ static void nexus_take_back(struct istripe_nexus *nexus, const struct reservatio
 		nexus_pass_over(nexus, undo);
 }
 
-/* A key, or a reservation, that the leg had before the call stays. */
-static void leg_undo_reserve(struct istripe_leg *leg, const struct reservation *what, bool done)
+/*
+ * A key, or a reservation, that the leg had before the call stays. @finished: the leg had done it,
+ * and nexuses may have come, or logged in with the new key, since.
+ */
+static void leg_undo_reserve(struct istripe_leg *leg, const struct reservation *what,
+			     bool finished)
 {
 	bool anyway = what->action == ISTRIPE_RESERVE_REGISTER_ANYWAY;
 	u64 action_key = anyway ? leg->pr_key.former_key : what->undo_action_key;
@@ -261,15 +265,17 @@ static void leg_undo_reserve(struct istripe_leg *leg, const struct reservation *
 	int section;
 	u32 at;
 
-	if (!what->undo || !done ||
+	if (!what->undo ||
 	    (what->action == ISTRIPE_RESERVE_RESERVE && leg->pr_key.former_holder))
 		return;
 	leg->pr_key.holder = leg->pr_key.former_holder;
-	if (what->registers)
+	/* Else it was forgotten: another host has preempted it. */
+	if (what->registers && leg->pr_key.key == what->new_key)
 		istripe_pr_key_set(leg, leg->pr_key.former_key);
 	section = srcu_read_lock(&leg->srcu);
 	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (what->each_nexus ? nexus->key.done : READ_ONCE(nexus->wanted))
+		if ((what->each_nexus && nexus->key.done) ||
+		    (finished && READ_ONCE(nexus->wanted)))
 			nexus_take_back(nexus, &undo);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -283,8 +289,8 @@ static bool nexus_may_hold(const struct istripe_nexus *nexus, const struct reser
 	       (!holder || holder == nexus);
 }
 
-/* Sets @done, as key.done of the nexus, when it has been done or tried over any. */
-static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *what, bool *done)
+/* Sets key.done of the nexuses over which it has been done or tried. */
+static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *what)
 {
 	struct istripe_nexus *nexus;
 	int ret = -ENOTCONN;
@@ -308,7 +314,6 @@ static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *w
 		if (one && nexus_may_hold(nexus, what))
 			lost = one;
 		nexus->key.done = true;
-		*done = true;
 	}
 	return lost ?: ret;
 }
@@ -395,30 +400,8 @@ static bool leg_has_done(struct istripe_leg *leg, const struct reservation *what
 	return false;
 }
 
-/* @done: see leg_reserve_each(). @before: increased when it was done by an earlier call. */
-static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, bool *done,
-		       u32 *before)
+static void leg_has_reserved(struct istripe_leg *leg, const struct reservation *what)
 {
-	int section = srcu_read_lock(&leg->srcu);
-	int ret;
-
-	*done = false;
-	leg->pr_key.former_key = READ_ONCE(leg->pr_key.key);
-	leg->pr_key.former_listings = READ_ONCE(leg->pr_key.listings);
-	leg->pr_key.former_holder = leg->pr_key.holder;
-	if (what->each_nexus)
-		ret = leg_reserve_each(leg, what, done);
-	else
-		ret = leg_reserve_one(leg, what);
-	/* Linux's own target does not answer CLEAR with a conflict. */
-	if ((ret == SAM_STAT_RESERVATION_CONFLICT || ret == -EIO) &&
-	    reservation_is_repeated(what) && leg_has_done(leg, what)) {
-		++*before;
-		ret = 0;
-	}
-	srcu_read_unlock(&leg->srcu, section);
-	if (ret)
-		return ret;
 	/* When ours is unregistered others may have theirs: the LUN is asked. */
 	if (what->sets_keys)
 		istripe_pr_key_list(leg, what->action != ISTRIPE_RESERVE_CLEAR);
@@ -431,23 +414,76 @@ static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, 
 	if (what->action != ISTRIPE_RESERVE_RESERVE &&
 	    (!what->new_key || !leg->pr_key.former_key))
 		leg->pr_key.holder = NULL;
-	return 0;
+}
+
+/* No login of this leg ends until leg_change_end(); those of others do. */
+static void leg_change_begin(struct istripe_leg *leg, const struct reservation *what)
+{
+	if (what->registers)
+		istripe_pr_key_change_begin(leg);
+	/*
+	 * Either we see the nexus as one that comes or leaves, or the code that changes it sees
+	 * has_keys and the change.
+	 */
+	smp_mb();
+}
+
+static void leg_change_end(struct istripe_leg *leg, const struct reservation *what)
+{
+	if (what->registers)
+		istripe_pr_key_change_end(leg);
+}
+
+/* @before: increased when it was done by an earlier call. */
+static int leg_reserve(struct istripe_leg *leg, const struct reservation *what, u32 *before)
+{
+	int section;
+	int ret;
+
+	leg_change_begin(leg, what);
+	section = srcu_read_lock(&leg->srcu);
+	leg->pr_key.former_key = READ_ONCE(leg->pr_key.key);
+	leg->pr_key.former_listings = READ_ONCE(leg->pr_key.listings);
+	leg->pr_key.former_holder = leg->pr_key.holder;
+	if (what->each_nexus)
+		ret = leg_reserve_each(leg, what);
+	else
+		ret = leg_reserve_one(leg, what);
+	/* Linux's own target does not answer CLEAR with a conflict. */
+	if ((ret == SAM_STAT_RESERVATION_CONFLICT || ret == -EIO) &&
+	    reservation_is_repeated(what) && leg_has_done(leg, what)) {
+		++*before;
+		ret = 0;
+	}
+	srcu_read_unlock(&leg->srcu, section);
+	if (ret)
+		leg_undo_reserve(leg, what, false);
+	else
+		leg_has_reserved(leg, what);
+	leg_change_end(leg, what);
+	return ret;
+}
+
+static void leg_take_back(struct istripe_leg *leg, const struct reservation *what)
+{
+	leg_change_begin(leg, what);
+	leg_undo_reserve(leg, what, true);
+	leg_change_end(leg, what);
 }
 
 static int volume_reserve(struct istripe_volume *volume, const struct reservation *what)
 {
-	bool done = false;
 	u32 before = 0;
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; !ret && i < volume->leg_count; i++)
-		ret = leg_reserve(volume->legs[i], what, &done, &before);
+		ret = leg_reserve(volume->legs[i], what, &before);
 	if (!ret)
 		return before < volume->leg_count ? 0 : SAM_STAT_RESERVATION_CONFLICT;
-	leg_undo_reserve(volume->legs[--i], what, done);
-	while (i--)
-		leg_undo_reserve(volume->legs[i], what, true);
+	i--;
+	while (what->undo && i--)
+		leg_take_back(volume->legs[i], what);
 	return ret;
 }
 
@@ -471,28 +507,14 @@ static bool volume_has_ghosts(const struct istripe_volume *volume)
 	return has;
 }
 
-static void volume_each_leg(struct istripe_volume *volume, void (*call)(struct istripe_leg *leg))
-{
-	u32 i;
-
-	for (i = 0; i < volume->leg_count; i++)
-		call(volume->legs[i]);
-}
-
 /* has_keys is set first: a nexus that comes or stays meanwhile would lack the keys. */
 static int volume_reserve_keys(struct istripe_volume *volume, const struct reservation *what)
 {
 	bool had = volume->has_keys;
 	int ret;
+	u32 i;
 
 	WRITE_ONCE(volume->has_keys, had || what->keys);
-	if (what->registers)
-		volume_each_leg(volume, istripe_pr_key_change_begin);
-	/*
-	 * Either we see the nexus as one that comes or leaves, or the code that changes it sees
-	 * has_keys and the change.
-	 */
-	smp_mb();
 	if (what->keys && !had && volume_has_ghosts(volume)) {
 		pr_warn_ratelimited("%s: PERSISTENT RESERVE OUT is refused while a lost path has ghost_writes, or a leg overlay_bytes\n",
 				    volume->name);
@@ -500,11 +522,9 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	} else {
 		ret = volume_reserve(volume, what);
 	}
-	if (what->registers)
-		volume_each_leg(volume, istripe_pr_key_change_end);
 	WRITE_ONCE(volume->has_keys, ret ? had : what->keys);
-	if (!volume->has_keys)
-		volume_each_leg(volume, istripe_leg_resend);
+	for (i = 0; !volume->has_keys && i < volume->leg_count; i++)
+		istripe_leg_resend(volume->legs[i]);
 	return ret;
 }
 

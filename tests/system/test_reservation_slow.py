@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A registration takes long at one leg of a disk: paths of the others log in, and serve, meanwhile."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lab.disk import Direct
+from lab.ghost import path_is
+from lab.reservation import CONFLICT, IGNORE_KEY, KEY, Reservations
+from lab.shell import on_failure, wait_for
+from scripted.registrations import Conflict, RegisteredDisk
+from scripted.scenario import Held, Scenario
+from scripted.scsi import PERSISTENT_RESERVE_OUT
+
+KIB = 1 << 10
+CHUNK = 64 * KIB
+#: Until a path is lost, or back.
+LOST_S = 60
+
+
+@pytest.fixture
+def make_legs(make_server, make_volume, links):
+    """make_legs(slow): a volume of two legs, the first one over two paths: (volume, the servers, what
+    holds PERSISTENT RESERVE OUT at the slow leg).
+    """
+
+    def make(slow):
+        held = Held(PERSISTENT_RESERVE_OUT)
+        servers = [make_server() for _ in range(2)]
+        for index, server in enumerate(servers):
+            hooks = {"on_command": held.on_command} if index == slow else {}
+            server.load(Scenario("slow", hooks=hooks), RegisteredDisk,
+                        identity=f"6001405{index:025x}")
+        (first, second), (third, _) = (
+            [{"portal": f"{link.address}:{server.port}", "nic": link.nic, "lun": 0,
+              "target_name": server.target.iqn, "login_timeout_ms": 10000,
+              "default_time2wait": 0} for link in links[:2]] for server in servers)
+        volume = make_volume(servers[0].target, path=first, more_paths=[second],
+                             more_legs=[third], chunk_bytes=CHUNK, recovery_timeout_ms=20000)
+        return volume, servers, held
+
+    return make
+
+
+def keys(server):
+    return list(server.target.disk.keys.values())
+
+
+async def reset(server):
+    for conn in server.connections():
+        conn.reset()
+
+
+@pytest.mark.parametrize("slow", [0, 1], ids=["before-it", "after-it"])
+def test_a_leg_serves_while_another_one_is_slow(make_legs, slow):
+    """It has its turn later, or has had it."""
+    volume, servers, held = make_legs(slow)
+    device, other = volume.enable(), servers[1 - slow]
+    wait_for("all paths", lambda: path_is(volume, 1, True), LOST_S)
+    with (Direct(device) as disk, Reservations(device) as ours, ThreadPoolExecutor() as pool,
+          on_failure(volume.force_down)):
+        servers[slow].arm()
+        register = pool.submit(ours.register, 0, KEY)
+        wait_for("the registration", lambda: held.tasks)
+        before = other.sessions()
+        other.call(reset(other))
+        disk.read((1 - slow) * CHUNK, 4 * KIB)
+        assert other.sessions() > before
+        servers[slow].call(held.release())
+        assert register.result(LOST_S) == 0
+    assert [keys(server) for server in servers] == [[KEY, KEY], [KEY]]
+
+
+def test_taken_back_from_a_path_that_has_come_since(make_legs, links):
+    """One leg has the key, and a path of it logs in with that; then the other leg refuses."""
+    volume, servers, held = make_legs(1)
+
+    def refuses(_nexus):
+        raise Conflict
+
+    servers[1].target.disk.when_registered = refuses
+    with (Reservations(volume.enable()) as ours, ThreadPoolExecutor() as pool,
+          on_failure(volume.force_down)):
+        servers[1].arm()
+        wait_for("all paths", lambda: path_is(volume, 1, True), LOST_S)
+        links[1].set_up(False)
+        try:
+            wait_for("the loss", lambda: path_is(volume, 1, False), LOST_S)
+            register = pool.submit(ours.register, 0, KEY, IGNORE_KEY)
+            wait_for("the registration", lambda: held.tasks)
+            assert keys(servers[0]) == [KEY]
+        finally:
+            links[1].set_up(True)
+        wait_for("the path", lambda: path_is(volume, 1, True), LOST_S)
+        assert keys(servers[0]) == [KEY, KEY]
+        servers[1].call(held.release())
+        assert register.result(LOST_S) == CONFLICT
+    assert [keys(server) for server in servers] == [[], []]
