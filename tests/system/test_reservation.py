@@ -6,7 +6,7 @@ import errno
 import re
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -463,6 +463,11 @@ def test_target_that_ends_registrations_with_the_session(registered, links, kern
                 assert writes(device)
 
 
+def second(call):
+    """For when_read: a nexus reads the list that counts when no other one is being registered."""
+    return lambda _: lambda _: call()
+
+
 @ALLOWED
 def test_preempted_between_two_commands(registered, links, kernel_log):
     """Between READ KEYS and the registration another host preempts the key: it is taken back."""
@@ -474,7 +479,7 @@ def test_preempted_between_two_commands(registered, links, kernel_log):
         assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
         disk.register("another host", OTHER_KEY)
         with lost(volume, links[1], 1):
-            disk.when_read = lambda _: disk.preempt("another host", KEY)
+            disk.when_read = second(lambda: disk.preempt("another host", KEY))
         assert disk.keys == {"another host": OTHER_KEY}
         assert not writes(device)
         assert len(kernel_log.matching(GIVEN_UP)) == 1
@@ -529,7 +534,7 @@ def test_preempted_while_a_path_is_added(registered):
         assert switch(volume, 1, 0) == 0
         assert ours.register(0, KEY) == 0
         disk.register("another host", OTHER_KEY)
-        disk.when_read = lambda _: disk.preempt("another host", KEY)
+        disk.when_read = second(lambda: disk.preempt("another host", KEY))
         assert switch(volume, 1, 1) == errno.EBUSY
         assert disk.keys == {"another host": OTHER_KEY}
 
@@ -541,8 +546,87 @@ def test_another_change_between_two_commands(registered, links):
     with Reservations(volume.enable()) as ours:
         assert ours.register(0, KEY) == 0
         with lost(volume, links[1], 1):
-            disk.when_read = lambda _: disk.register("another host", OTHER_KEY)
+            disk.when_read = second(lambda: disk.register("another host", OTHER_KEY))
         assert disk.keys == {**dict.fromkeys(nexuses, KEY), "another host": OTHER_KEY}
+
+
+@contextmanager
+def both_lost(volume, links):
+    """They come back afterwards."""
+    for link in links[:2]:
+        link.set_up(False)
+    try:
+        for index in range(2):
+            wait_path(volume, index, False)
+        yield
+    finally:
+        for link in links[:2]:
+            link.set_up(True)
+
+
+def test_list_that_does_not_come(registered, server, links):
+    """One path waits for the list of keys; the other one logs in meanwhile, and is registered."""
+
+    async def on_command(_run, conn, task):
+        if task.opcode != PERSISTENT_RESERVE_IN or not disk.keys:
+            return False
+        if conn.session.isid != nexuses[0][1]:
+            while not asking:
+                await asyncio.sleep(0.01)
+            met.append(asking[-1])
+            return False
+        asking.append(task)
+        try:
+            await let_go.wait()
+        finally:
+            asking.remove(task)
+        return False
+
+    asking, met, let_go = [], [], asyncio.Event()
+    volume, disk, nexuses = registered(scenario=Scenario("silent", hooks={"on_command": on_command}))
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        with both_lost(volume, links):
+            del disk.keys[nexuses[1]]
+        wait_path(volume, 1, True)
+        assert met[-1] in asking
+        server.loop.call_soon_threadsafe(let_go.set)
+        wait_path(volume, 0, True)
+    assert disk.keys == dict.fromkeys(nexuses, KEY)
+
+
+@ALLOWED
+def test_preempted_while_two_paths_log_in(registered, links, kernel_log):
+    """Neither takes the other one for a path that has kept the key."""
+
+    async def on_command(_run, conn, task):
+        if task.opcode == PERSISTENT_RESERVE_IN and disk.keys:
+            lists.append(conn.session.isid)
+            number = lists.count(conn.session.isid)
+            if all(lists.count(isid) >= number for _, isid in nexuses):
+                met.setdefault(number, asyncio.Event()).set()
+            # They do meet if nothing keeps them apart.
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(met.setdefault(number, asyncio.Event()).wait(), 2)
+        return False
+
+    lists, met = [], {}
+    volume, disk, nexuses = registered(scenario=Scenario("meet", hooks={"on_command": on_command}))
+    device = volume.enable()
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        disk.register("another host", OTHER_KEY)
+        disk.register("a third path", KEY)
+        with both_lost(volume, links):
+            for nexus in nexuses:
+                del disk.keys[nexus]
+            # Both are refused the key that they do not have; then the first one takes it.
+            disk.when_registered = lambda _: second(lambda: disk.preempt("another host", KEY))
+        for index in range(2):
+            wait_path(volume, index, True)
+        assert disk.keys == {"another host": OTHER_KEY}
+        assert not writes(device)
+        assert len(kernel_log.matching(GIVEN_UP)) == 1
 
 
 @ALLOWED

@@ -94,7 +94,7 @@ struct istripe_pr_key {
 	u32 changes;			/* odd: registrations are being changed through the disk */
 	bool listed;			/* the LUN had keys, of any host, over some nexus */
 	u32 listings;			/* counts the times that it has listed some */
-	struct mutex lock;		/* one nexus at a time is registered by its worker */
+	struct mutex lock;		/* one nexus at a time is added by its worker */
 	/* Of reservation.c: the last to reserve, NULL: not known; and before the call under way. */
 	const struct istripe_nexus *holder;
 	const struct istripe_nexus *former_holder;

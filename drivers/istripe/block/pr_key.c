@@ -306,6 +306,8 @@ static int joining_register(const struct joining *joining, enum istripe_reserve_
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
 
+	if (new)
+		joining->nexus->key.joined = true;
 	istripe_cdb_reserve_out(cdb, action, 0);
 	istripe_cdb_reserve_parameter(page_address(joining->session->internal.page), old, new,
 				      true);
@@ -325,40 +327,59 @@ static int joining_read(const struct joining *joining, struct istripe_pr_keys *k
 					     keys);
 }
 
-/* The key is seen, and this nexus is not registered with it: see the top of pr_key.h. */
-static int joining_add(const struct joining *joining, u32 generation)
+/* Of this nexus alone, from list to list: see the top of pr_key.h. */
+static int joining_add_alone(const struct joining *joining)
 {
-	struct istripe_pr_keys keys = {};
-	int ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, joining->key);
+	struct istripe_pr_keys before, after = {};
+	int ret = joining_read(joining, &before);
 
 	if (ret)
 		return ret;
-	ret = joining_read(joining, &keys);
-	if (!ret && (keys.generation == generation + 1 || keys.count > 1))
+	if (!before.count)
+		return before.cut ? -E2BIG : -ENOKEY;
+	ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, joining->key);
+	if (ret)
+		return ret;
+	ret = joining_read(joining, &after);
+	if (!ret && (after.generation == before.generation + 1 || after.count > 1))
 		return 1;
 	joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key, 0);
 	return ret ?: -EAGAIN;
 }
 
+static int joining_add(struct joining *joining)
+{
+	struct mutex *lock = &joining->nexus->leg->pr_key.lock;
+	unsigned long since = jiffies;
+	int ret;
+
+	mutex_lock(lock);
+	/* The time of other nexuses does not count. */
+	joining->deadline += jiffies - since;
+	ret = joining_add_alone(joining);
+	mutex_unlock(lock);
+	return ret;
+}
+
 /* As istripe_pr_key_join(); -ENOKEY: the LUN does not list the key. -E2BIG: it lists too many. */
-static int joining_run(const struct joining *joining)
+static int joining_run(struct joining *joining)
 {
 	struct istripe_pr_keys keys;
 	int ret;
 
 	if (!joining->key)
 		return joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+	/* Without the lock: a target that does not answer this holds up no other nexus. */
 	ret = joining_read(joining, &keys);
 	if (ret)
 		return ret;
-	if (!keys.count && !keys.cut)
-		return -ENOKEY;
-	joining->nexus->key.joined = true;
 	/* The target may have kept the registration: this one changes nothing. */
-	ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key, joining->key);
-	if (ret != SAM_STAT_RESERVATION_CONFLICT)
-		return ret;
-	return keys.count ? joining_add(joining, keys.generation) : -E2BIG;
+	if (keys.count || keys.cut)
+		ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key,
+				       joining->key);
+	else
+		ret = SAM_STAT_RESERVATION_CONFLICT;
+	return ret == SAM_STAT_RESERVATION_CONFLICT ? joining_add(joining) : ret;
 }
 
 /* A path that was in use before stays so, with conflicts; a new one would only add them. */
@@ -436,10 +457,8 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	nexus->key.due = (joining.key || left) && !istripe_alua_usable(nexus->found.access.state);
 	if (!(joining.key || left) || nexus->key.due || !istripe_leg_nexus_leads_here(nexus))
 		return 0;
-	mutex_lock(&leg->pr_key.lock);
 	joining.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 	ret = joining_run(&joining);
-	mutex_unlock(&leg->pr_key.lock);
 	ret = joining_end(&joining, nexus->key.changes, ret, why);
 	if (ret >= 0) {
 		spin_lock_bh(&leg->lock);
@@ -467,7 +486,6 @@ static bool nexus_has_key_to_end(const struct istripe_nexus *nexus)
 void istripe_pr_key_leave(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
-	struct istripe_leg *leg = nexus->leg;
 	struct istripe_reason refusal = {};
 	struct joining leaving = { .nexus = nexus, .session = session, .refusal = &refusal };
 	int ret = -ENOTCONN;
@@ -477,10 +495,8 @@ void istripe_pr_key_leave(struct istripe_nexus *nexus)
 	/* Another LUN may have its number now. */
 	if (session && !istripe_session_is_asking(session) &&
 	    !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus)) {
-		mutex_lock(&leg->pr_key.lock);
 		leaving.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 		ret = joining_register(&leaving, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
-		mutex_unlock(&leg->pr_key.lock);
 	}
 	/* Its page may still be sent with the command: no logout may wait behind that. */
 	if (ret == -ETIMEDOUT)
