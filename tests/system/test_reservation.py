@@ -526,6 +526,18 @@ def test_removed_while_it_is_lost(registered, links, kernel_log):
         assert disk.keys == {}
 
 
+def test_the_holder_is_asked_for_again(registered):
+    """The LUN says first that it has changed: nothing is known of its reservation yet."""
+    volume, disk, nexuses = registered()
+    with Reservations(volume.enable()) as ours:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        disk.kind = 0
+        disk.told[nexuses[0]] = (6, 0x3F, 0x0E)
+        assert switch(volume, 0, 0) == 0
+    assert not disk.told and list(disk.keys) == nexuses[1:]
+
+
 @ALLOWED
 def test_preempted_while_a_path_is_added(registered):
     """Between READ KEYS and the registration: nothing is left of it."""

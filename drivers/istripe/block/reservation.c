@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/blkdev.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <scsi/scsi_proto.h>
 
@@ -21,7 +20,7 @@
 #include "scsi/sense.h"
 
 #define TIMEOUT_MS	30000		/* for one command */
-#define KEYS_MAX	(ISTRIPE_INTERNAL_BYTES / sizeof(u64))	/* of one answer */
+#define KEYS_MAX	(ISTRIPE_LEGS_MAX * ISTRIPE_INTERNAL_BYTES / sizeof(u64))
 
 struct reservation;
 
@@ -51,7 +50,6 @@ struct reservation {
 
 /* Asked of each leg in turn. */
 struct reading {
-	int (*all)(struct istripe_volume *volume, const struct reservation *what);
 	reserve_fn ask;			/* of one nexus of a leg */
 	struct istripe_pr_holder holder;	/* of the first leg; its generation always */
 	u64 *keys;
@@ -528,19 +526,39 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 	return ret;
 }
 
-/* Is the LUN reserved for one nexus, with our key? */
-static int nexus_reads_holder(struct istripe_nexus *nexus, struct istripe_session *session,
-			      const struct reservation *what)
+/* The answer is in the page of the session. */
+static int session_read(struct istripe_session *session, const u8 *cdb)
+{
+	int ret;
+
+	/* Another LUN may have its address. */
+	if (istripe_session_is_invalid(session))
+		return -EINPROGRESS;
+	ret = session_reserve_in(session, cdb);
+	if (ret == -ESTALE)
+		return -EINPROGRESS;
+	return ret == -EIO ? reserve_refusal(&session->internal.task.sense) : ret;
+}
+
+static int session_read_holder(struct istripe_session *session, struct istripe_pr_holder *holder)
 {
 	const struct istripe_internal *internal = &session->internal;
-	struct istripe_pr_holder holder;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
 	istripe_cdb_reserve_in_holder(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = session_reserve_in(session, cdb) ?:
-	      istripe_pr_holder_decode(page_address(internal->page),
-				       internal->task.transferred_bytes, &holder);
+	ret = session_read(session, cdb);
+	return ret ?: istripe_pr_holder_decode(page_address(internal->page),
+					       internal->task.transferred_bytes, holder);
+}
+
+/* Is the LUN reserved for one nexus, with our key? */
+static int nexus_reads_holder(struct istripe_nexus *nexus, struct istripe_session *session,
+			      const struct reservation *what)
+{
+	struct istripe_pr_holder holder;
+	int ret = session_read_holder(session, &holder);
+
 	return ret ?: holder.type && !reservation_is_of_all(holder.type) &&
 		      holder.key == what->key;
 }
@@ -562,7 +580,7 @@ static int leg_asks(struct istripe_leg *leg, const struct reservation *what, res
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);
-	return ret;
+	return ret == -EINPROGRESS ? -EAGAIN : ret;
 }
 
 static int leg_reads_holder(struct istripe_leg *leg)
@@ -570,20 +588,6 @@ static int leg_reads_holder(struct istripe_leg *leg)
 	const struct reservation what = { .key = READ_ONCE(leg->pr_key.key) };
 
 	return leg_asks(leg, &what, nexus_reads_holder);
-}
-
-/* The answer is in the page of the session. */
-static int session_read(struct istripe_session *session, const u8 *cdb)
-{
-	int ret;
-
-	/* Another LUN may have its address. */
-	if (istripe_session_is_invalid(session))
-		return -EINPROGRESS;
-	ret = session_reserve_in(session, cdb);
-	if (ret == -ESTALE)
-		return -EINPROGRESS;
-	return ret == -EIO ? reserve_refusal(&session->internal.task.sense) : ret;
 }
 
 /* Those of later legs are added when no leg before has them. */
@@ -616,16 +620,10 @@ static int nexus_reads_keys(struct istripe_nexus *nexus, struct istripe_session 
 static int nexus_reads_reservation(struct istripe_nexus *nexus, struct istripe_session *session,
 				   const struct reservation *what)
 {
-	const struct istripe_internal *internal = &session->internal;
 	struct istripe_pr_holder *first = &what->reading->holder;
 	struct istripe_pr_holder holder;
-	u8 cdb[ISTRIPE_CDB_BYTES];
-	int ret;
+	int ret = session_read_holder(session, &holder);
 
-	istripe_cdb_reserve_in_holder(cdb, ISTRIPE_INTERNAL_BYTES);
-	ret = session_read(session, cdb) ?:
-	      istripe_pr_holder_decode(page_address(internal->page),
-				       internal->task.transferred_bytes, &holder);
 	if (ret)
 		return ret;
 	if (!nexus->leg->index)
@@ -650,19 +648,7 @@ static int volume_ask(struct istripe_volume *volume, const struct reservation *w
 				    ret == -E2BIG ? "the LUN has more keys than can be read" :
 						    istripe_error_words(ret));
 	/* They may differ while a call, of another host, too, is on its way to every leg. */
-	return ret > 0 ? -EBUSY : ret == -EINPROGRESS ? -EAGAIN : ret;
-}
-
-/* No write of the disk may have to wait for memory that waits for this call. */
-static int volume_ask_keys(struct istripe_volume *volume, const struct reservation *what)
-{
-	struct reading *reading = what->reading;
-	unsigned int noio = memalloc_noio_save();
-
-	reading->room = volume->leg_count * KEYS_MAX;
-	reading->keys = kvmalloc_array(reading->room, sizeof(*reading->keys), GFP_KERNEL);
-	memalloc_noio_restore(noio);
-	return reading->keys ? volume_ask(volume, what) : -ENOMEM;
+	return ret > 0 ? -EBUSY : ret;
 }
 
 static int bdev_reserve(struct block_device *bdev, const struct reservation *what)
@@ -673,7 +659,7 @@ static int bdev_reserve(struct block_device *bdev, const struct reservation *wha
 	if (mutex_lock_killable(&reservation->lock))
 		return -EINTR;
 	if (reservation->volume && what->reading)
-		ret = what->reading->all(reservation->volume, what);
+		ret = volume_ask(reservation->volume, what);
 	else if (reservation->volume && what->sets_keys)
 		ret = volume_reserve_keys(reservation->volume, what);
 	else if (reservation->volume)
@@ -849,10 +835,15 @@ static int reservation_clear(struct block_device *bdev, u64 key)
 
 static int __maybe_unused reservation_read_keys(struct block_device *bdev, struct pr_keys *told)
 {
-	struct reading reading = { .ask = nexus_reads_keys, .all = volume_ask_keys };
+	struct reading reading = { .ask = nexus_reads_keys, .room = KEYS_MAX };
 	struct reservation what = { .reading = &reading };
-	int ret = bdev_reserve(bdev, &what);
+	int ret;
 
+	/* Before the call's lock, for which writes may wait. */
+	reading.keys = kvmalloc_array(reading.room, sizeof(*reading.keys), GFP_KERNEL);
+	if (!reading.keys)
+		return -ENOMEM;
+	ret = bdev_reserve(bdev, &what);
 	if (!ret) {
 		memcpy(told->keys, reading.keys,
 		       min(told->num_keys, reading.count) * sizeof(*told->keys));
@@ -866,7 +857,7 @@ static int __maybe_unused reservation_read_keys(struct block_device *bdev, struc
 static int __maybe_unused reservation_read(struct block_device *bdev,
 					   struct pr_held_reservation *told)
 {
-	struct reading reading = { .ask = nexus_reads_reservation, .all = volume_ask };
+	struct reading reading = { .ask = nexus_reads_reservation };
 	struct reservation what = { .reading = &reading };
 	int ret = bdev_reserve(bdev, &what);
 
