@@ -235,6 +235,20 @@ static void sense_random_bytes(struct kunit *test)
 	}
 }
 
+static void sense_of_medium(struct kunit *test)
+{
+	struct scsi_sense_hdr sense = { .asc = 0x0c, .ascq = 0x02 };
+	u32 code, key;
+
+	for (code = 0x70; code <= 0x73; code++)
+		for (key = 0; key < 16; key++) {
+			sense.response_code = code;
+			sense.sense_key = key;
+			KUNIT_EXPECT_EQ(test, istripe_sense_of_medium(&sense),
+					key == MEDIUM_ERROR && !(code & 1));
+		}
+}
+
 static void sense_write_protected(struct kunit *test)
 {
 	static const struct {
@@ -362,6 +376,7 @@ static struct kunit_case sense_cases[] = {
 	KUNIT_CASE(sense_short),
 	KUNIT_CASE(sense_invalid),
 	KUNIT_CASE(sense_random_bytes),
+	KUNIT_CASE(sense_of_medium),
 	KUNIT_CASE(sense_write_protected),
 	KUNIT_CASE(sense_flushes),
 	KUNIT_CASE(sense_preempted),

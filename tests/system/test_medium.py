@@ -56,8 +56,9 @@ def read_together(fd, memory, at):
 
 @pytest.mark.allow_log("error, dev istripe", "the blocks that cannot be read")
 @pytest.mark.parametrize(("sense", "number"), [((3, 0x11, 0), errno.ENODATA),
+                                               ((3, 0x15, 1), errno.ENODATA),
                                                ((0xB, 0x10, 1), errno.EILSEQ)],
-                         ids=["medium", "protection"])
+                         ids=["medium", "medium-after-retries", "protection"])
 def test_reads_of_others_that_were_merged(server, make_volume, link, sense, number):
     """Of the SCSI disk driver's request the good blocks before the bad one end well."""
     asked = []

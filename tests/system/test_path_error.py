@@ -8,6 +8,7 @@ dm-multipath sends them over another path (blk_path_error()). So does istripe.
 import asyncio
 import concurrent.futures
 import contextlib
+import errno
 import itertools
 import re
 import struct
@@ -186,6 +187,33 @@ def test_the_only_optimized_path_fails(two_paths, name, kernel_log):
         bad.target.run.armed = False
         wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
         works(disk, 3)
+
+
+@pytest.mark.allow_log("error, dev istripe", "the write that fails")
+@pytest.mark.parametrize("state_of_1", [OPTIMIZED, NON_OPTIMIZED], ids=["alike", "reserve"])
+def test_the_medium_takes_no_write(two_paths, state_of_1):
+    """Tried eight times more over the paths that get I/O; then the write fails, and no session ends.
+
+    The SCSI disk driver, too, fails such a write after some more tries, and keeps its sessions.
+    """
+    volume, servers, _ = two_paths(answers(Result.check(3, 0x0C, 2), (WRITE_16,)),
+                                   (OPTIMIZED, state_of_1))
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        for server in servers:
+            server.arm()
+        with pytest.raises(OSError) as failed:
+            disk.write(AT, noise(SIZE, 1))
+        assert failed.value.errno == errno.ENODATA
+        hits = [server.target.run.hits for server in servers]
+        assert sum(hits) == 9 and bool(hits[1]) == (state_of_1 == OPTIMIZED)
+        assert state(volume) == "live"
+        for server in servers:
+            server.target.run.armed = False
+        works(disk, 2)
+    for path in range(2):
+        assert path_state(volume, path) == "live"
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
 
 
 @SAYS

@@ -648,6 +648,11 @@ static void io_task_transient(struct istripe_leg_task *leg_task)
 	}
 	if (leg_task->flushes)
 		istripe_write_through_write(leg_task);
+	/* All paths lead to the same medium: the command alone fails, as with sd. */
+	if (leg_task->retries >= FAILURES_MAX && istripe_sense_of_medium(&task->sense)) {
+		io_task_refused(leg_task, ISTRIPE_SCSI_MEDIUM);
+		return;
+	}
 	io_count_retry(leg_task);
 	io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
 }

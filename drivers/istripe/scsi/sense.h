@@ -60,6 +60,16 @@ static inline bool istripe_sense_was_reset(const struct scsi_sense_hdr *sense)
 }
 
 /**
+ * istripe_sense_of_medium() - is an error one of the medium
+ * @sense: of the command that got CHECK CONDITION
+ * Return: true for a medium error of this command, whichever; false.
+ */
+static inline bool istripe_sense_of_medium(const struct scsi_sense_hdr *sense)
+{
+	return istripe_sense_current(sense) && sense->sense_key == MEDIUM_ERROR;
+}
+
+/**
  * istripe_sense_verdict() - judge an answer
  * @status: SAM status byte
  * @sense: decoded by scsi_normalize_sense(); response_code 0: there are none
