@@ -62,6 +62,10 @@ static void vpd_inquiry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inquiry.tpgs, ISTRIPE_TPGS_EXPLICIT);
 	KUNIT_EXPECT_EQ(test, inquiry.qualifier, 3);
 	KUNIT_EXPECT_EQ(test, inquiry.device_type, 0x1f);
+	data[0] = 0x20;
+	KUNIT_ASSERT_EQ(test, istripe_vpd_inquiry_decode(data, sizeof(data), &inquiry), 0);
+	KUNIT_EXPECT_EQ(test, inquiry.qualifier, ISTRIPE_VPD_NOT_CONNECTED);
+	KUNIT_EXPECT_EQ(test, inquiry.device_type, TYPE_DISK);
 }
 
 /* Fields without room for a NUL, with control characters, with nothing. */

@@ -11,10 +11,12 @@ import pytest
 from lab import network
 from lab.disk import Direct, works
 from lab.ghost import killed, path_is, volume_over
+from lab.istripe import EnableError
 from lab.shell import read, wait_for
 from scripted.alua import (
     EXPLICIT,
     IMPLICIT,
+    MAINTENANCE_IN,
     NON_OPTIMIZED,
     OFFLINE,
     OPTIMIZED,
@@ -172,3 +174,62 @@ def test_a_port_that_is_not_optimized_is_tried(beside, links, kernel_log):
         answers.set()
     wait_for("path 1", lambda: path_is(volume, 1, True), FOUND_S)
     assert groups.wanted == []
+
+
+def undisturbed(volume):
+    """No session was lost for this."""
+    for path in range(2):
+        assert path_is(volume, path, True)
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+def test_unavailable_when_enabled(beside):
+    """Its LUN says that no device is connected there: the path stays logged in, and is asked again."""
+    volume, groups, _ = beside(UNAVAILABLE)
+    with Direct(volume.enable()) as disk:
+        wait_access(volume, 1, "unavailable")
+        works(disk, 1, 4)
+        assert groups.ports[1].served == groups.ports[1].refused == 0
+        groups.set(OPTIMIZED, OPTIMIZED, tell=True)
+        works(disk, 2, 4)
+        wait_access(volume, 1, "active/optimized")
+        works(disk, 3, 4)
+        assert groups.ports[1].served > 0
+        # Nobody tells, and a rescan asks.
+        groups.set(OPTIMIZED, UNAVAILABLE)
+        volume.rescan()
+        wait_access(volume, 1, "unavailable")
+    undisturbed(volume)
+
+
+def test_unavailable_until_it_is_asked(beside):
+    """INQUIRY still says so, and the port is optimized when it is asked for its state."""
+    turned = []
+
+    async def turns(run, _conn, task):
+        if task.opcode == MAINTENANCE_IN and run.strike():
+            turned.append(groups.states[1])
+            groups.set(OPTIMIZED, OPTIMIZED)
+        return False
+
+    volume, groups, servers = beside(UNAVAILABLE, turns)
+    with Direct(volume.enable()) as disk:
+        wait_access(volume, 1, "unavailable")
+        servers[1].arm()
+        volume.rescan()
+        assert turned == [UNAVAILABLE]
+        wait_access(volume, 1, "active/optimized")
+        works(disk, 1, 4)
+        assert groups.ports[1].served > 0
+    undisturbed(volume)
+
+
+def test_no_device_at_a_port_that_takes_io(beside):
+    """The qualifier means what it says then."""
+    volume, groups, _ = beside(OPTIMIZED)
+    groups.unconnected = {0, 1}
+    with pytest.raises(EnableError, match="there is no device at this LUN"):
+        volume.enable()
+    groups.unconnected = set()
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)

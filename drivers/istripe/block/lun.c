@@ -271,6 +271,18 @@ static int probe_listed(struct probe *probe, u16 number)
 	return istripe_reason_fail(probe->why, -ENXIO, "the target has no LUN %u for us", number);
 }
 
+static int probe_no_device(const struct probe *probe)
+{
+	return istripe_reason_fail(probe->why, -ENXIO, "there is no device at this LUN");
+}
+
+/* So says a port that is unavailable, too (SPC-4); its access state will tell. */
+static bool probe_may_be_unavailable(const struct probe *probe, const struct istripe_lun *lun)
+{
+	return lun->inquiry.qualifier == ISTRIPE_VPD_NOT_CONNECTED && lun->inquiry.tpgs &&
+	       probe->alua == ISTRIPE_ALUA_ON;
+}
+
 static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
@@ -282,8 +294,8 @@ static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
 		return ret;
 	if (istripe_vpd_inquiry_decode(probe->data, probe->bytes, &lun->inquiry))
 		return probe_nonsense(probe, "INQUIRY");
-	if (lun->inquiry.qualifier)
-		return istripe_reason_fail(probe->why, -ENXIO, "there is no device at this LUN");
+	if (lun->inquiry.qualifier && !probe_may_be_unavailable(probe, lun))
+		return probe_no_device(probe);
 	if (lun->inquiry.device_type == TYPE_DISK || lun->inquiry.device_type == TYPE_RBC)
 		return 0;
 	return istripe_reason_fail(probe->why, -EMEDIUMTYPE,
@@ -549,12 +561,15 @@ static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 /* The identity comes before the access state: it is all that some ports tell. */
 static int probe_port(struct probe *probe, struct istripe_lun *lun)
 {
+	int ret;
+
 	probe->tpgs = lun->inquiry.tpgs && probe->alua == ISTRIPE_ALUA_ON;
 	lun->access.tpgs = probe->tpgs ? lun->inquiry.tpgs : 0;
 	lun->access.asked_at = jiffies;
 	if (!probe->tpgs)
 		return 0;
-	return probe_designator(probe, lun);
+	ret = probe_designator(probe, lun);
+	return ret == -EPROTO && lun->inquiry.qualifier ? probe_no_device(probe) : ret;
 }
 
 static int probe_port_groups(struct probe *probe, bool extended)
@@ -596,6 +611,14 @@ static int probe_access(struct probe *probe, struct istripe_lun *lun)
 		return ret == -EIO ? 0 : ret;
 	istripe_alua_decode(probe->data, probe->bytes, &probe->port, &lun->access);
 	return istripe_alua_usable(lun->access.state) ? 0 : -ENOLINK;
+}
+
+/* The port takes I/O, but may have been unavailable when INQUIRY was answered. */
+static int probe_connected(struct probe *probe, struct istripe_lun *lun)
+{
+	int ret = lun->inquiry.qualifier ? probe_inquiry(probe, lun) : 0;
+
+	return ret || !lun->inquiry.qualifier ? ret : probe_no_device(probe);
 }
 
 /* The port takes no I/O. When REPORT TARGET PORT GROUPS did not say so, a refusal has. */
@@ -652,6 +675,7 @@ static int probe_all(struct probe *probe, u16 number, struct istripe_lun *lun)
 	      probe_inquiry(probe, lun) ?:
 	      probe_port(probe, lun) ?:
 	      probe_access(probe, lun) ?:
+	      probe_connected(probe, lun) ?:
 	      probe_ready(probe) ?:
 	      probe_pages(probe, lun) ?:
 	      probe_capacity(probe, lun) ?:

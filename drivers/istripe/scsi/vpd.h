@@ -23,6 +23,9 @@ enum istripe_vpd_page {
 
 #define ISTRIPE_MODE_PAGE_CACHING	0x08
 
+/* Peripheral qualifier: no device is connected, or the target port is unavailable. */
+#define ISTRIPE_VPD_NOT_CONNECTED	0x1
+
 /* Access states of target port groups are changed by: */
 #define ISTRIPE_TPGS_IMPLICIT	0x1	/* the target */
 #define ISTRIPE_TPGS_EXPLICIT	0x2	/* initiators, by SET TARGET PORT GROUPS */

@@ -48,6 +48,8 @@ class Groups:
         self.missing = set()
         #: Those that fail to tell.
         self.broken = set()
+        #: Those whose INQUIRY data say that no device is connected, in whatever state.
+        self.unconnected = set()
         #: Of the extended header; None: the target does not know that.
         self.transition_s = 0
         self.tpgs = IMPLICIT
@@ -113,11 +115,17 @@ class Port(Disk):
         if opcode == MAINTENANCE_OUT and cdb[1] & 0x1F == SET_TARGET_PORT_GROUPS:
             return self.set_groups(out)
         result = super().execute(cdb, out, lun)
-        if opcode == INQUIRY and not cdb[1] & 1 and len(result.data) > 5:
-            data = bytearray(result.data)
-            data[5] |= self.groups.tpgs_of.get(self.index, self.groups.tpgs) << 4
-            result.data = bytes(data)
+        if opcode == INQUIRY and len(result.data) > 5:
+            result.data = self.inquiry(bytearray(result.data), state, bool(cdb[1] & 1))
         return result
+
+    def inquiry(self, data, state, vital):
+        """The qualifier of a port that is unavailable is 001b, in all pages (SPC-4)."""
+        if state == UNAVAILABLE or self.index in self.groups.unconnected:
+            data[0] |= 0x20
+        if not vital:
+            data[5] |= self.groups.tpgs_of.get(self.index, self.groups.tpgs) << 4
+        return bytes(data)
 
     def report(self, cdb):
         extended = bool(cdb[1] & EXTENDED)
