@@ -475,8 +475,10 @@ static void vpd_caching_absent(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, c.told, len >= page + 3);
 	}
 	data[page] = 0x0a;	/* another page */
+	data[2] = 0x90;		/* the header counts all the same */
 	KUNIT_ASSERT_EQ(test, istripe_vpd_caching_decode(data, sizeof(data), &c), 0);
 	KUNIT_EXPECT_TRUE(test, c.write_cache && !c.told);
+	KUNIT_EXPECT_TRUE(test, c.write_protected && c.dpofua);
 	build_mode(data, 0);
 	data[0] = page + 1;	/* claims to end within the page's header */
 	KUNIT_ASSERT_EQ(test, istripe_vpd_caching_decode(data, sizeof(data), &c), 0);

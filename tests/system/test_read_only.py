@@ -13,11 +13,26 @@ from lab.disk import Direct, Reader, noise
 from lab.istripe import EnableError
 from lab.shell import read, udev_settle, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import WRITE_16, Result
+from scripted.scsi import INVALID_FIELD, WRITE_16, Disk, Refuse, Result
 
 pytestmark = pytest.mark.both
 KIB, MIB = 1 << 10, 1 << 20
 MODE_CHANGED = (6, 0x2A, 1)
+#: Mode pages: all of them, and the vendor's.
+ALL_PAGES, VENDORS_PAGE = 0x3F, 0x00
+
+
+class Pageless(Disk):
+    """It has no caching page, and knows one request for others. sd makes both, for their header."""
+
+    def __init__(self, page, **options):
+        super().__init__(**options)
+        self.page = page
+
+    def _mode_pages(self, cdb):
+        if cdb[2] & 0x3F != self.page:
+            raise Refuse(*INVALID_FIELD)
+        return b""
 
 
 @pytest.fixture
@@ -120,6 +135,29 @@ def test_it_becomes_so_and_ceases(scripted, server, kernel_log):
     assert server.violations() == []
 
 
+@pytest.mark.parametrize("page", [ALL_PAGES, VENDORS_PAGE], ids=["all", "vendors"])
+def test_without_a_caching_page(scripted, server, page):
+    """The header is the same in front of any page: no write is needed to find out, and it stays so."""
+    volume, target = scripted()
+    target.disk = Pageless(page, write_protected=True)
+    device = volume.enable()
+    assert is_read_only(device) and refuses_writers(device)
+    assert protected(volume) == "reported"
+    volume.rescan()
+    assert is_read_only(device) and protected(volume) == "reported"
+    target.disk.write_protected = False
+    volume.rescan()
+    wait_for("a disk to write to", lambda: not is_read_only(device))
+    assert protected(volume) == "no"
+    assert volume.reconnects() == 0
+    volume.disable()
+    with Direct(volume.enable()) as disk:
+        disk.write(0, noise(4 * KIB, 1))
+    # There may be a cache; the header says that FUA passes it.
+    assert volume.queue("write_cache") == "write back" and volume.queue("fua") == "1"
+    assert server.violations() == []
+
+
 async def refuse_early(run, conn, task):
     if task.opcode != WRITE_16 or not run.target.disk.write_protected:
         return False
@@ -183,3 +221,22 @@ def test_superblocks(scripted):
     volume.rescan()
     assert volume.size_bytes() > size
     wait_for("a disk to write to", lambda: not is_read_only(device))
+
+
+def test_superblocks_of_a_leg_without_a_caching_page(make_server, make_volume, link):
+    """The last leg is known to take none before the first one gets its superblock."""
+    servers = [make_server(), make_server()]
+    legs = []
+    for index, server in enumerate(servers):
+        server.load(Scenario("takes no writes"), identity=f"6001405{index:025x}")
+        legs.append({"portal": f"{link.address}:{server.port}", "target_name": server.target.iqn,
+                     "lun": 0})
+    servers[1].target.disk = Pageless(ALL_PAGES, write_protected=True, identity=f"6001405{1:025x}")
+    before = bytes(servers[0].target.disk.data)
+    volume = make_volume(servers[0].target, path=legs[0], more_legs=legs[1:], metadata="md")
+    write(volume.config / "metadata_create", 1)
+    with pytest.raises(EnableError) as failed:
+        volume.enable()
+    assert failed.value.number == errno.EROFS
+    assert "leg 1 is write protected: superblocks cannot be written" in failed.value.reason
+    assert servers[0].target.disk.data == before

@@ -541,13 +541,29 @@ static int probe_capacity(struct probe *probe, struct istripe_lun *lun)
 	return probe_transfer(probe, lun);
 }
 
+/* A LUN without the caching page says in front of any other one that it is write protected. */
+static int probe_mode_page(struct probe *probe)
+{
+	static const u8 pages[] = {
+		ISTRIPE_MODE_PAGE_CACHING, ISTRIPE_MODE_PAGES_ALL, ISTRIPE_MODE_PAGE_VENDOR,
+	};
+	u8 cdb[ISTRIPE_CDB_BYTES];
+	int ret = -EIO;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		istripe_cdb_mode_sense6(cdb, pages[i], 192);
+		ret = probe_ask(probe, cdb, 192);
+		if (ret != -EIO || !lun_knows_not(&probe->session->internal.task))
+			break;
+	}
+	return ret;
+}
+
 static int probe_caching(struct probe *probe, struct istripe_lun *lun)
 {
-	u8 cdb[ISTRIPE_CDB_BYTES];
-	int ret;
+	int ret = probe_mode_page(probe);
 
-	istripe_cdb_mode_sense6(cdb, ISTRIPE_MODE_PAGE_CACHING, 192);
-	ret = probe_ask(probe, cdb, 192);
 	if (ret && ret != -EIO)
 		return ret;
 	/* Nonsense is taken as a refusal; the next answer may be better. */

@@ -21,7 +21,9 @@ enum istripe_vpd_page {
 	ISTRIPE_VPD_PROVISIONING = 0xb2,
 };
 
+#define ISTRIPE_MODE_PAGE_VENDOR	0x00
 #define ISTRIPE_MODE_PAGE_CACHING	0x08
+#define ISTRIPE_MODE_PAGES_ALL		0x3f
 
 /* Peripheral qualifier: no device is connected, or the target port is unavailable. */
 #define ISTRIPE_VPD_NOT_CONNECTED	0x1
