@@ -235,9 +235,16 @@ static void alua_sense(struct kunit *test)
 		{ 6, 0x2a, 0x06, -1, true },
 		{ 6, 0x2a, 0x07, -1, true },
 		{ 6, 0x2a, 0x01, -1, false },
-		{ 6, 0x29, 0x06, -1, false },
 		{ 6, 0x29, 0x00, -1, false, true },
+		{ 6, 0x29, 0x01, -1, false, true },
+		{ 6, 0x29, 0x02, -1, false, true },
+		{ 6, 0x29, 0x03, -1, false, true },
+		{ 6, 0x29, 0x04, -1, false, true },
+		{ 6, 0x29, 0x05, -1, false },
+		{ 6, 0x29, 0x06, -1, false },
+		{ 6, 0x29, 0x07, -1, false },
 		{ 5, 0x29, 0x00, -1, false },
+		{ 5, 0x29, 0x03, -1, false },
 	};
 	struct scsi_sense_hdr sense;
 	u32 i;

@@ -49,7 +49,6 @@ BACK_S = 30
 #: While I/O waits, ports are asked every 1.5 s.
 SOON_S = 20
 IDENTIFIER_CHANGED = 6, 0x3F, 0x05
-RESET = 6, 0x29, 0x00
 
 
 @pytest.fixture
@@ -306,13 +305,14 @@ def test_not_listed_for_a_while(alua, kernel_log):
     undisturbed(volume)
 
 
-def test_change_behind_a_reset(alua):
+@pytest.mark.parametrize("kind", range(5))
+def test_change_behind_a_reset(alua, kind):
     """The unit attention of a reset may be all that is told: an optimized port is not polled."""
     volume, groups, _ = alua(OPTIMIZED, OPTIMIZED)
     with Direct(volume.enable()) as disk:
         works(disk, 1)
         groups.set(NON_OPTIMIZED, OPTIMIZED)
-        groups.ports[0].attentions.append(RESET)
+        groups.ports[0].attentions.append((6, 0x29, kind))
         works(disk, 2, 4)
         wait_access(volume, 0, "active/non-optimized")
     undisturbed(volume)

@@ -33,6 +33,7 @@ UNPINGED = {"ping_interval_ms": 0}
 FOUND_S = 60
 SOON_S = 20
 PARAMETERS_CHANGED = 6, 0x2A, 0x01
+LUN_WAS_RESET = 6, 0x29, 0x03
 
 
 @pytest.fixture
@@ -233,3 +234,26 @@ def test_no_device_at_a_port_that_takes_io(beside):
     groups.unconnected = set()
     with Direct(volume.enable()) as disk:
         works(disk, 1)
+
+
+def test_a_reset_without_a_change(beside):
+    """Each port that is told of a reset is asked for its state, and nobody asks again because of that."""
+    volume, groups, _ = beside(OPTIMIZED)
+    with Direct(volume.enable()) as disk:
+        works(disk, 1, 4)
+        # Whatever was to be asked has been.
+        volume.rescan()
+        asked = [port.asked for port in groups.ports]
+        for port in groups.ports:
+            port.attentions.append(LUN_WAS_RESET)
+
+        def more():
+            return [port.asked - before for port, before in zip(groups.ports, asked)]
+
+        works(disk, 2, 4)
+        # Before the other questions, and behind them.
+        wait_for("both ports to be asked", lambda: min(more()) >= 2, SOON_S)
+        # Much longer than the pause between two series of questions.
+        time.sleep(3)
+        assert more() == [2, 2]
+    undisturbed(volume)

@@ -95,7 +95,8 @@ bool istripe_alua_sense_changed(const struct scsi_sense_hdr *sense)
 
 bool istripe_alua_sense_obscures(const struct scsi_sense_hdr *sense)
 {
-	return sense_is(sense, UNIT_ATTENTION, ISTRIPE_ASC_RESET_OCCURRED) && sense->ascq == 0x00;
+	/* Power on, resets of the bus, the LUN or the device itself, and any of these (00h). */
+	return sense_is(sense, UNIT_ATTENTION, ISTRIPE_ASC_RESET_OCCURRED) && sense->ascq <= 0x04;
 }
 
 bool istripe_alua_usable(u8 state)
