@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import dm, fio, ghost, istripe, leaks, network, storage
+from lab import dm, fio, ghost, istripe, leaks, memory, network, storage
 from lab.disk import Direct
 from lab.shell import LabError, read, run, status, udev_settle, wait_for, write
 from scripted.scenario import Scenario
@@ -307,15 +307,15 @@ def full(times):
     return Scenario("full", hooks=on_write(action), times=times)
 
 
-def dirty(server, link, make_volume, times):
+def dirty(server, link, make_volume, times, write_to=os.pwrite, count=256 << 10):
     """A volume, its disk, open, and what is only in its page cache."""
     target = server.load(full(times))
     volume = make_volume(SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index),
                          path={"portal": f"{link.address}:{server.port}"})
     disk = os.open(volume.enable(), os.O_RDWR)
-    data = os.urandom(256 << 10)
+    data = os.urandom(count)
     server.arm()
-    os.pwrite(disk, data, MIB)
+    write_to(disk, data, MIB)
     assert not any(target.disk.data[MIB:MIB + len(data)])
     return volume, disk, target, data
 
@@ -328,6 +328,30 @@ def test_forced_writes_back(server, link, make_volume):
     finally:
         os.close(disk)
     assert target.run.hits == 8
+    assert target.disk.data[MIB:MIB + len(data)] == data
+    assert volume.last_error() == "" and server.violations() == []
+
+
+def test_forced_waits_for_a_throttled_cgroup(server, link, make_volume):
+    """What io.max holds back for longer than a dead leg is waited for has not failed."""
+    groups = contextlib.ExitStack()
+
+    def write_throttled(disk, data, offset):
+        device = os.fstat(disk).st_rdev
+        group = groups.enter_context(memory.Group(
+            "throttled", io_max=f"{os.major(device)}:{os.minor(device)} wbps={len(data) // 20}"))
+        # Through this file: when one that is open for writing is closed udev has all written.
+        subprocess.run(["dd", f"bs={len(data)}", f"seek={offset // len(data)}", "status=none",
+                        "conv=notrunc", "iflag=fullblock"], input=data, stdout=disk, check=True,
+                       preexec_fn=group.add_self)
+
+    with groups:
+        volume, disk, target, data = dirty(server, link, make_volume, 1, write_throttled, 4096)
+        try:
+            assert volume.force_down()
+        finally:
+            os.close(disk)
+    assert target.run.hits == 1
     assert target.disk.data[MIB:MIB + len(data)] == data
     assert volume.last_error() == "" and server.violations() == []
 

@@ -4,6 +4,7 @@
 #include <linux/jiffies.h>
 #include <linux/printk.h>
 
+#include "block/io.h"
 #include "block/leg.h"
 #include "block/lun_io.h"
 #include "block/nexus.h"
@@ -11,10 +12,34 @@
 #include "block/workqueue.h"
 #include "block/writeback.h"
 
+#define CHECKS		3
+#define CHECK_MS		(ISTRIPE_WRITEBACK_MS / CHECKS)
+
 static void writeback_arm(struct istripe_writeback *writeback)
 {
-	queue_delayed_work(istripe_recovery_wq, &writeback->work,
-			   msecs_to_jiffies(ISTRIPE_WRITEBACK_MS));
+	queue_delayed_work(istripe_recovery_wq, &writeback->work, msecs_to_jiffies(CHECK_MS));
+}
+
+static bool writeback_request_waits(struct request *rq, void *waits)
+{
+	const struct istripe_io *io = blk_mq_rq_to_pdu(rq);
+	unsigned long started = READ_ONCE(io->started);
+
+	*(bool *)waits = time_after_eq(jiffies, started + msecs_to_jiffies(CHECK_MS));
+	return !*(bool *)waits;
+}
+
+/*
+ * Is there a request that the legs keep waiting? Bios that the kernel throttles have none yet. A
+ * single check decides nothing: a request that is just being started may have the time of the last
+ * one with its tag.
+ */
+static bool writeback_waits(struct istripe_volume *volume)
+{
+	bool waits = false;
+
+	blk_mq_tagset_busy_iter(&volume->tag_set, writeback_request_waits, &waits);
+	return waits;
 }
 
 /* The legs exist, since istripe_writeback_end() waits for the work. */
@@ -24,10 +49,12 @@ static void writeback_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct istripe_writeback, work);
 	struct istripe_volume *volume = container_of(writeback, struct istripe_volume, writeback);
 	u32 good = atomic_read(&writeback->good);
+	bool stuck = good == writeback->seen && writeback_waits(volume);
 	u32 i;
 
-	if (good != writeback->seen) {
-		writeback->seen = good;
+	writeback->seen = good;
+	writeback->stuck = stuck ? writeback->stuck + 1 : 0;
+	if (writeback->stuck < CHECKS) {
 		writeback_arm(writeback);
 		return;
 	}

@@ -4,8 +4,9 @@
  *
  * del_gendisk() has dirty data written. A leg that has no live nexus then, or serves nothing, fails
  * them at once. A leg that serves goes on as ever: commands that the target is too busy for are
- * sent again, lost ones wait for their nexus. When no request of the disk has succeeded for
- * ISTRIPE_WRITEBACK_MS, nothing waits any more.
+ * sent again, lost ones wait for their nexus. When none has succeeded for ISTRIPE_WRITEBACK_MS, and
+ * requests have waited all that time, nothing waits any more. Data that are not requests yet, as in
+ * a cgroup that io.max throttles, are waited for.
  */
 #ifndef ISTRIPE_BLOCK_WRITEBACK_H
 #define ISTRIPE_BLOCK_WRITEBACK_H
@@ -19,10 +20,11 @@ struct istripe_volume;
 struct request;
 
 struct istripe_writeback {
-	struct delayed_work work;	/* every ISTRIPE_WRITEBACK_MS: has anything moved? */
+	struct delayed_work work;	/* has anything moved? */
 	bool under_way;			/* from istripe_writeback_begin() on */
 	atomic_t good;			/* writes and flushes that have succeeded */
 	u32 seen;			/* @work: @good the last time */
+	u32 stuck;			/* @work: so many times in turn nothing had moved */
 	atomic_t failed;		/* writes and flushes that have failed */
 };
 

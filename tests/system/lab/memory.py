@@ -106,19 +106,24 @@ class Group:
     """A cgroup whose processes should have so much memory; the rest must be swapped.
 
     Not memory.max: all that a group has may be on its way to a disk whose connections are away
-    just now, and then the kernel waits for a while only, and kills.
+    just now, and then the kernel waits for a while only, and kills. io_max: a line for that file;
+    data that its processes have made dirty count when they are written.
     """
 
     ROOT = Path("/sys/fs/cgroup")
 
-    def __init__(self, name, limit_bytes):
+    def __init__(self, name, limit_bytes="max", io_max=None):
         self.path = self.ROOT / name
         self.limit_bytes = limit_bytes
+        self.io_max = io_max
 
     def __enter__(self):
-        write(self.ROOT / "cgroup.subtree_control", "+memory")
+        # The kernel writes back for a cgroup where it has both.
+        write(self.ROOT / "cgroup.subtree_control", "+memory +io" if self.io_max else "+memory")
         self.path.mkdir()
         write(self.path / "memory.high", self.limit_bytes)
+        if self.io_max:
+            write(self.path / "io.max", self.io_max)
         return self
 
     def __exit__(self, *_):
