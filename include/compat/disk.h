@@ -230,6 +230,13 @@ static inline void istripe_compat_lower_discard(struct request_queue *q, u32 sec
 	istripe_compat_lower(&q->limits.max_discard_sectors, sectors);
 }
 
+/* So that no larger max_sectors_kb is taken either; it is never less than a page. */
+static inline void istripe_compat_lower_transfer(struct request_queue *q, u32 sectors)
+{
+	istripe_compat_lower(&q->limits.max_hw_sectors, sectors);
+	istripe_compat_lower(&q->limits.max_sectors, sectors);
+}
+
 static inline void istripe_compat_lower_write_zeroes(struct request_queue *q, u32 sectors)
 {
 	istripe_compat_lower(&q->limits.max_write_zeroes_sectors, sectors);

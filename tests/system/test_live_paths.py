@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Paths and connections that come and go while the volume is up and busy."""
 
+import contextlib
 import errno
 import re
 import subprocess
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from lab import fio, network
+from lab.disk import Direct, noise, same
 from lab.istripe import INITIATOR, Named
 from lab.istripectl import TOOL
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, run, status, wait_for, write
+from scripted import scsi
 from scripted.scenario import Scenario
 from scripted.server import Server
 
@@ -240,6 +243,40 @@ def test_the_last_one_stays(one_path, links):
     finally:
         links[1].set_up(True)
     assert state(volume) == "live"
+
+
+def test_added_with_a_shorter_transfer_length(make_server, make_volume, links):
+    """It is used while no request is too long for it, and from then on the disk allows no longer."""
+    async def refuses_long_ones(run, conn, task):
+        if (task.opcode != scsi.READ_16 or
+                scsi.number(task.cdb, 10, 4) <= run.target.disk.max_transfer):
+            return False
+        await run.target.respond(conn, task, scsi.Result.check(5, 0x24, 0))
+        return True
+
+    servers = [make_server(), make_server()]
+    for server, mib in zip(servers, (16, 2)):
+        server.load(Scenario("shorter", hooks={"on_command": refuses_long_ones}),
+                    max_transfer=mib * MIB // 512)
+    servers[1].target.disk.data = servers[0].target.disk.data
+    paths = [{**QUICK, "portal": f"{link.address}:{server.port}"}
+             for link, server in zip(links, servers)]
+    volume = make_volume(Named(servers[0].target.settings.name), policy="round-robin", path=paths[0])
+    data = noise(16 * MIB, 1)
+    with Direct(volume.enable()) as disk:
+        limit = Path("/sys/block") / volume.device() / "queue" / "max_sectors_kb"
+        write(limit, 1024)
+        write(volume.add_path(1, {**volume.path_settings, **paths[1]}) / "enable", 1)
+        wait_for("the path", lambda: read(volume.path_sysfs(0, 1) / "state") == "live", 60)
+        # Newer kernels take it, and use what the disk allows.
+        with contextlib.suppress(OSError):
+            write(limit, 16384)
+        assert int(read(limit)) <= int(volume.queue("max_hw_sectors_kb")) == 2048
+        disk.write(0, data)
+        for _ in range(4):
+            same(disk.read(0, len(data)), data, "what was read")
+        assert sent(volume, 0) and sent(volume, 1)
+    assert [server.violations() for server in servers] == [[], []]
 
 
 def test_what_cannot_be_added(one_path, links, kernel_log):

@@ -138,7 +138,10 @@ static u32 volume_sectors(const struct istripe_volume *volume,
 	return istripe_stripe_request_sectors(&volume->stripe, sectors);
 }
 
-/* Requests are not as long as the disk may allow, unless max_sectors_kb says so. */
+/*
+ * Requests are not as long as the disk may allow, unless max_sectors_kb says so: which allows no
+ * more than @lun takes after istripe_limits_lower().
+ */
 static bool transfer_at_least(const struct istripe_leg *leg, const struct istripe_lun *lun)
 {
 	const struct istripe_volume *volume = leg->volume;
@@ -163,7 +166,7 @@ void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun
 {
 	const struct istripe_volume *volume = leg->volume;
 	struct request_queue *q;
-	u32 discard, zeroes;
+	u32 transfer, discard, zeroes;
 
 	lockdep_assert_held(&leg->identify_lock);
 	if (!lun->caching.write_protected)
@@ -171,8 +174,10 @@ void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun
 	if (!READ_ONCE(volume->write_protect.running))
 		return;
 	q = volume->disk->queue;
+	transfer = lun_max_sectors(lun);
 	discard = lun_discard_sectors(&leg->lun);
 	zeroes = lun_write_zeroes_sectors(&leg->lun);
+	istripe_compat_lower_transfer(q, istripe_stripe_request_sectors(&volume->stripe, transfer));
 	istripe_compat_lower_discard(q, istripe_stripe_request_sectors(&volume->stripe, discard));
 	istripe_compat_lower_write_zeroes(q, istripe_stripe_request_sectors(&volume->stripe,
 									    zeroes));

@@ -24,7 +24,11 @@ bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe
 /* @lun is @common over another path, before any limit is made: what holds over both. */
 void istripe_limits_narrow(struct istripe_lun *common, const struct istripe_lun *lun);
 
-/* Lowers those of UNMAP and WRITE SAME, of @leg and of a disk that runs. Under identify_lock. */
+/*
+ * @lun is @leg over another path, and istripe_limits_at_least(): lowers the limits of UNMAP and
+ * WRITE SAME, of @leg and of a disk that runs, and the longest read or write of the disk. Under
+ * identify_lock.
+ */
 void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun);
 
 /* The LUN has refused so many blocks of a discard. True: it takes less; the limit is lowered. */
