@@ -87,6 +87,16 @@ def test_what_is_in_it(host, tmp_path):
     assert "istripectl 0." in files["versions.txt"]
 
 
+def test_while_a_leg_is_away(host, tmp_path):
+    """What may wait for it is left out."""
+    host.put("sys/block/istripe0/istripe/state", "waiting")
+    host.tool.run("report", "-o", tmp_path / "r")
+    files = {name: data.decode() for name, data in contents(tmp_path / "r").items()}
+    assert "istripe/state = waiting" in files["sysfs-istripe0.txt"]
+    assert "queue/" not in files["sysfs-istripe0.txt"]
+    assert "/sys/block/istripe0/queue: I/O waits for a leg: not read" in files["errors.txt"]
+
+
 def test_only_one_volume(host, tmp_path):
     host.tool.run("create", "log", "--no-up", "--leg",
                   "target=iqn.2026-01.a:t9,portal=192.0.2.9,nic=eth9")

@@ -29,6 +29,21 @@ static bool is_up(struct doctor *doctor, const struct doctor_volume *volume)
 	return volume->up;
 }
 
+/* Whether files of the queue may be read and written: says so if not. */
+static bool has_queue(struct doctor *doctor, const struct doctor_volume *volume)
+{
+	const char *state = settings_value(&volume->live.values, "state");
+
+	if (!is_up(doctor, volume))
+		return false;
+	if (live_takes_io(state))
+		return true;
+	doctor_skip(doctor,
+		    "the volume is %s: access to files of the disk's queue may wait for a leg",
+		    *state ? state : "in an unknown state");
+	return false;
+}
+
 static long long stripe_bytes(const struct doctor_volume *volume)
 {
 	return strtoll(doctor_value(volume, "chunk_bytes"), NULL, 10) *
@@ -39,7 +54,7 @@ void doctor_scheduler(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	char *text, *used;
 
-	if (!is_up(doctor, volume))
+	if (!has_queue(doctor, volume))
 		return;
 	text = fact_text(queue_file(volume, "scheduler"));
 	used = text ? strchr(text, '[') : NULL;
@@ -63,7 +78,7 @@ void doctor_read_ahead(struct doctor *doctor, const struct doctor_volume *volume
 {
 	long long kilobytes, stripe = stripe_bytes(volume);
 
-	if (!is_up(doctor, volume))
+	if (!has_queue(doctor, volume))
 		return;
 	if (!fact_number(queue_file(volume, "read_ahead_kb"), &kilobytes))
 		doctor_unread(doctor, "read_ahead_kb", 0);
@@ -85,7 +100,7 @@ void doctor_max_sectors(struct doctor *doctor, const struct doctor_volume *volum
 {
 	long long now, most, wanted, stripe = stripe_bytes(volume) / KILOBYTE;
 
-	if (!is_up(doctor, volume))
+	if (!has_queue(doctor, volume))
 		return;
 	if (!fact_number(queue_file(volume, "max_sectors_kb"), &now) ||
 	    !fact_number(queue_file(volume, "max_hw_sectors_kb"), &most)) {
@@ -201,7 +216,7 @@ void doctor_throttling(struct doctor *doctor, const struct doctor_volume *volume
 {
 	long long us = 0;
 
-	if (!is_up(doctor, volume))
+	if (!has_queue(doctor, volume))
 		return;
 	/* A kernel that does not throttle has no such file, or one that cannot be read. */
 	if (volume->volume.leg_count < 2)
@@ -222,7 +237,7 @@ void doctor_write_cache(struct doctor *doctor, const struct doctor_volume *volum
 	long long fua = 0;
 	char *text;
 
-	if (!is_up(doctor, volume))
+	if (!has_queue(doctor, volume))
 		return;
 	text = fact_text(queue_file(volume, "write_cache"));
 	fact_number(queue_file(volume, "fua"), &fua);

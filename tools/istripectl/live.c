@@ -223,3 +223,8 @@ void live_free(struct live *live)
 	free(live->name);
 	memset(live, 0, sizeof(*live));
 }
+
+bool live_takes_io(const char *state)
+{
+	return !strcmp(state, "live") || !strcmp(state, "degraded");
+}

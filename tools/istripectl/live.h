@@ -94,4 +94,15 @@ unsigned long long live_size(const char *device);
  */
 void live_free(struct live *live);
 
+/**
+ * live_takes_io() - whether no I/O of a volume waits for a leg
+ * @state: of the volume, as sysfs has it
+ *
+ * While some does, a write to a file in the folder queue of the disk waits, too, and holds up those
+ * who read one, where nothing ends their wait.
+ *
+ * Return: whether it does.
+ */
+bool live_takes_io(const char *state);
+
 #endif

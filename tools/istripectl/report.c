@@ -13,6 +13,7 @@
 #include "archive.h"
 #include "command.h"
 #include "conf.h"
+#include "fact.h"
 #include "host_net.h"
 #include "interrupt.h"
 #include "klog.h"
@@ -170,10 +171,24 @@ static void tree_print(FILE *out, const char *dir, const char *label, int depth)
 	file_names_free(&names);
 }
 
+/* Its files cannot be read while a write to one of them waits for a leg. */
+static void queue_print(struct report *report, FILE *out, const char *device)
+{
+	char *path = place_path("/sys/block/%s/queue", device);
+	char *state = fact_text(place_path("/sys/block/%s/istripe/state", device));
+
+	if (state && !live_takes_io(state))
+		archive_error(&report->archive, path, "I/O waits for a leg: not read");
+	else
+		tree_print(out, path, "queue", 0);
+	free(state);
+	free(path);
+}
+
 static int disk_put(struct report *report, const char *device, struct fault *fault)
 {
 	static const char *const files[] = { "size", "ro", "stat", "wwid", "inflight", NULL };
-	static const char *const folders[] = { "istripe", "queue", NULL };
+	char *dir = place_path("/sys/block/%s/istripe", device);
 	char *name = alloc_printf("sysfs-%s.txt", device);
 	struct page page;
 	size_t i;
@@ -186,14 +201,11 @@ static int disk_put(struct report *report, const char *device, struct fault *fau
 		value_print(page.out, path, files[i], files[i]);
 		free(path);
 	}
-	for (i = 0; folders[i]; i++) {
-		char *path = place_path("/sys/block/%s/%s", device, folders[i]);
-
-		tree_print(page.out, path, folders[i], 0);
-		free(path);
-	}
+	tree_print(page.out, dir, "istripe", 0);
+	queue_print(report, page.out, device);
 	ret = page_end(&report->archive, &page, name, fault);
 	free(name);
+	free(dir);
 	return ret;
 }
 
