@@ -203,11 +203,13 @@ static void cdb_reserve(struct kunit *test)
 
 	istripe_cdb_reserve_out(cdb, ISTRIPE_RESERVE_PREEMPT, 5);
 	KUNIT_EXPECT_EQ(test, memcmp(cdb, wanted, sizeof(cdb)), 0);
+	memset(list, 0xff, sizeof(list));
 	istripe_cdb_reserve_parameter(list, 0x0102030405060708, 0x1112131415161718, true);
 	KUNIT_EXPECT_EQ(test, read_be(list, 8), (u64)0x0102030405060708);
 	KUNIT_EXPECT_EQ(test, read_be(list + 8, 8), (u64)0x1112131415161718);
 	KUNIT_EXPECT_EQ(test, read_be(list + 16, 4), (u64)0);
 	KUNIT_EXPECT_EQ(test, list[20], 1);
+	KUNIT_EXPECT_EQ(test, read_be(list + 21, 3), (u64)0);
 	istripe_cdb_reserve_parameter(list, 1, 2, false);
 	KUNIT_EXPECT_EQ(test, list[20], 0);
 }
