@@ -16,6 +16,7 @@ istripe-has-text = $(if $(shell grep -Eqs '$(3)' $(istripe-kernel)/include/$(2) 
 	echo y),-DISTRIPE_HAVE_$(1))
 
 istripe-probes := \
+	$(call istripe-has-header,IPV6_STUBS,net/ipv6_stubs.h) \
 	$(call istripe-has-header,LINUX_HEX_H,linux/hex.h) \
 	$(call istripe-has-header,LINUX_UNALIGNED_H,linux/unaligned.h)
 

@@ -9,6 +9,11 @@
 #include <linux/skbuff.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
+#ifdef ISTRIPE_HAVE_IPV6_STUBS
+#include <net/ipv6_stubs.h>
+#else
+#include <net/ipv6.h>
+#endif
 
 /* kernel_bind() and kernel_connect() take a sockaddr or a sockaddr_unsized. */
 #ifdef ISTRIPE_HAVE_SOCKADDR_UNSIZED
@@ -50,6 +55,16 @@ static inline void istripe_compat_no_task_frag(struct sock *sk)
 {
 #ifdef ISTRIPE_HAVE_SK_USE_TASK_FRAG
 	sk->sk_use_task_frag = false;
+#endif
+}
+
+/* The route of @sk's connect(), for dst_release(); sets the source address of @flow. */
+static inline struct dst_entry *istripe_compat_dst_lookup6(struct sock *sk, struct flowi6 *flow)
+{
+#ifdef ISTRIPE_HAVE_IPV6_STUBS
+	return ipv6_stub->ipv6_dst_lookup_flow(sock_net(sk), sk, flow, NULL);
+#else
+	return ip6_dst_lookup_flow(sock_net(sk), sk, flow, NULL);
 #endif
 }
 

@@ -216,13 +216,28 @@ def no_address(link):
         run("ip", "addr", "add", f"{link.source}/24", "dev", link.nic)
 
 
-def test_nic_without_an_address(make_lio, make_volume, link):
+@contextlib.contextmanager
+def no_address6(link):
+    """There is a route still."""
+    run("ip", "addr", "del", f"{link.source6}/64", "dev", link.nic)
+    run("ip", "route", "add", f"{link.address6}/128", "dev", link.nic)
+    try:
+        yield
+    finally:
+        run("ip", "route", "del", f"{link.address6}/128", "dev", link.nic)
+        run("ip", "addr", "add", f"{link.source6}/64", "dev", link.nic, "nodad")
+
+
+@pytest.mark.parametrize("without, words", [
+    (no_address, "the NIC has no address"), (no_address6, "the source address cannot be used")],
+    ids=["ipv4", "ipv6"])
+def test_nic_without_an_address(make_lio, make_volume, link, without, words):
     """The kernel would take that of another NIC."""
-    volume = make_volume(make_lio(), path={"nic": link.nic})
-    with no_address(link):
+    volume = make_volume(make_lio(), ipv6=without is no_address6, path={"nic": link.nic})
+    with without(link):
         error = refused(volume)
     assert error.number == errno.EADDRNOTAVAIL
-    assert link.nic in error.reason and "the NIC has no address" in error.reason
+    assert link.nic in error.reason and words in error.reason
     volume.enable()
 
 
@@ -242,6 +257,40 @@ def test_nic_that_borrows_an_address(make_lio, make_volume, links, owner, routed
             volume.disable()
         finally:
             run("ip", "addr", "del", f"{link.source}/32", "dev", owner)
+
+
+@contextlib.contextmanager
+def address6_of(owner, link):
+    """Another NIC has the address of the link's; the target sends to the link what is for it."""
+    neighbour = (link.source6, "dev", link.peer)
+    if owner == "dummy0":
+        run("ip", "link", "add", owner, "up", "type", "dummy")
+    run("ip", "addr", "add", f"{link.source6}/128", "dev", owner, "nodad")
+    run("ip", "neigh", "replace", *neighbour, "lladdr", read(f"/sys/class/net/{link.nic}/address"),
+        "nud", "permanent", netns=network.NETNS)
+    try:
+        yield
+    finally:
+        run("ip", "neigh", "del", *neighbour, netns=network.NETNS)
+        run("ip", "addr", "del", f"{link.source6}/128", "dev", owner)
+        if owner == "dummy0":
+            run("ip", "link", "del", owner)
+
+
+@pytest.mark.parametrize("owner, routed", [("lo", False), ("dummy0", False), ("other", True)])
+def test_nic_that_borrows_an_ipv6_address(make_lio, make_volume, links, owner, routed):
+    """Of the loopback and of a dummy; of any NIC if a route says so."""
+    link, owner = links[0], links[1].nic if owner == "other" else owner
+    volume = make_volume(make_lio(), ipv6=True, path={"nic": link.nic})
+    with no_address6(link), address6_of(owner, link):
+        if routed:
+            assert refused(volume).number == errno.EADDRNOTAVAIL
+            run("ip", "route", "replace", f"{link.address6}/128", "dev", link.nic,
+                "src", link.source6)
+        with open(volume.enable(), "rb") as disk:
+            disk.read(MIB)
+        assert network.established()[0][0].startswith(f"[{link.source6}]%{link.nic}:")
+        volume.disable()
 
 
 def test_source_address_that_is_not_ours(make_lio, make_volume):

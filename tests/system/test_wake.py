@@ -103,7 +103,7 @@ def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
 def connected_from(volume, path):
     """The address, without the port."""
     text = read(volume.path_sysfs(0, path) / "connections" / "0" / "local_address")
-    return text.rsplit(":", 1)[0]
+    return text.rsplit(":", 1)[0].strip("[]")
 
 
 def lose_link_and_address(volume, link, path):
@@ -121,14 +121,31 @@ def link_then_address(volume, link, path):
     assert connected_from(volume, path) == link.source
 
 
-def test_the_link_comes_before_the_address(make_lio, make_volume, links):
+def lose_link_and_address6(volume, link, path):
+    """The kernel takes the addresses of IPv6 away with the link."""
+    link.set_up(False)
+    wait_for("the loss", lambda: state(volume, path) == "backoff", 20)
+
+
+def link_then_address6(volume, link, path):
+    """The kernel asks for a second or two whether another host has the address; its route is there."""
+    run("ip", "link", "set", link.nic, "up")
+    run("ip", "addr", "add", f"{link.source6}/64", "dev", link.nic)
+    wait_live(volume, path)
+    assert connected_from(volume, path) == link.source6
+
+
+@pytest.mark.parametrize("lose_both, give_both, ipv6", [
+    (lose_link_and_address, link_then_address, False),
+    (lose_link_and_address6, link_then_address6, True)], ids=["ipv4", "ipv6"])
+def test_the_link_comes_before_the_address(make_lio, make_volume, links, lose_both, give_both, ipv6):
     """With the address of the other NIC it would wait for answers that go there."""
     target = make_lio(16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
-    volume = make_volume(target, paths=links, path={**PATH, "lun": target.lun_number(0)})
+    volume = make_volume(target, paths=links, ipv6=ipv6, path={**PATH, "lun": target.lun_number(0)})
     volume.enable()
     try:
-        lose_link_and_address(volume, links[0], 0)
-        link_then_address(volume, links[0], 0)
+        lose_both(volume, links[0], 0)
+        give_both(volume, links[0], 0)
     finally:
         links[0].set_up(True)
         give_address(links[0])

@@ -103,6 +103,24 @@ def over_ipv6(network):
     network.host.put(network.host.config(0, 0, "portal"), "[2001:db8::10]:3260")
 
 
+def ipv6_address_of(owner):
+    """The NIC has none of its own. Of another NIC only if a route says so."""
+    def plant(network):
+        over_ipv6(network)
+        words = "src 2001:db8::1" if owner == "eth2" else ""
+        network.here.shell(f"""
+            ip addr del 2001:db8::1/64 dev eth1
+            ip addr add 2001:db8::1/128 dev {owner} nodad
+            ip route add 2001:db8::/64 dev eth1 {words}""")
+        mac = network.here.shell("ip -br link show eth1").stdout.split()[2]
+        network.array.shell(f"ip neigh replace 2001:db8::1 lladdr {mac} dev peer1 nud permanent")
+    plant.ipv6 = True
+    return plant
+
+
+over_ipv6.ipv6 = True
+
+
 def by_other_name(network):
     """The kernel takes any name of an interface; /sys/class/net has one of them."""
     network.here.shell("ip link property add dev eth1 altname enp3s0f0")
@@ -126,9 +144,10 @@ def own_address(nic, *commands):
 @pytest.mark.parametrize("plant", [
     None, own_address("lo"),
     own_address("dummy0", "ip link add dummy0 type dummy", "ip link set dummy0 up"),
-    in_one_subnet, silent_to_pings, neighbour_without_subnet, over_ipv6, by_other_name])
+    in_one_subnet, silent_to_pings, neighbour_without_subnet, over_ipv6, ipv6_address_of("lo"),
+    ipv6_address_of("eth2"), by_other_name])
 def test_good_network(make_network, plant):
-    if plant is over_ipv6 and not Path("/proc/sys/net/ipv6").exists():
+    if hasattr(plant, "ipv6") and not Path("/proc/sys/net/ipv6").exists():
         pytest.skip("no IPv6 here")
     network = make_network()
     if plant:
@@ -220,6 +239,18 @@ def rejected(network):
     if done.returncode:
         pytest.skip(f"no nft here: {done.stderr.splitlines()[0]}")
     network.gone(0, 0)
+
+
+def no_ipv6_address(network):
+    """The link has a route; another NIC has an address."""
+    if not Path("/proc/sys/net/ipv6").exists():
+        pytest.skip("no IPv6 here")
+    over_ipv6(network)
+    network.here.shell("""
+        echo 0 > /proc/sys/net/ipv6/conf/eth1/accept_dad
+        ip addr add 2001:db8:1::1/64 dev eth2 nodad
+        ip addr del 2001:db8::1/64 dev eth1
+        ip route add 2001:db8::/64 dev eth1""")
 
 
 def own_ipv6(source="2001:db8::1", word="dadfailed"):
@@ -343,6 +374,10 @@ FAULTS = [
           "leg 0 path 1: no route: .*, wanted: a route to 192.0.3.10 by eth2",
           "ip addr add ADDRESS/PREFIX dev eth2", "that of another NIC is not used",
           fill={"ADDRESS": "192.0.3.1", "PREFIX": "24"}),
+    Fault("nic-without-address-ipv6", "route", no_ipv6_address,
+          "leg 0 path 0: source address 2001:db8:1::1 is of another NIC, wanted: an address of eth1",
+          "ip addr add ADDRESS/PREFIX dev eth1", "that of another NIC is not used",
+          fill={"ADDRESS": "2001:db8::1", "PREFIX": "64"}),
     Fault("source-of-no-nic", "route", both(gone(0, 0), setting("source_address", "192.0.2.7")),
           "leg 0 path 0: no NIC has the source address 192.0.2.7, "
           "wanted: a source address of this host", "ip addr add 192.0.2.7/24 dev eth1"),
@@ -372,6 +407,11 @@ FAULTS = [
     Fault("tentative-address", "route", own_ipv6(word="tentative"),
           "leg 0 path 0: source address 2001:db8::1 of eth1 is tentative, wanted: .*",
           "sleep 3; ip -6 addr show dev eth1 tentative", "still asks", also={"portal"}, mends=False),
+    Fault("tentative-address-beside-another", "route", both(
+        own_ipv6(source="", word="tentative"),
+        here("ip addr add 2001:db8:1::1/64 dev eth2 nodad")),
+          "leg 0 path 0: source address 2001:db8::1 of eth1 is tentative, wanted: .*",
+          "sleep 3; ip -6 addr show dev eth1 tentative", "still asks", mends=False),
     # MTU
     Fault("path-mtu-black-hole", "path-mtu", there("ip link set peer1 mtu 1500"),
           "leg 0 path 0: 1500 bytes, wanted: 9000", "ip link set dev eth1 mtu 1500 # or raise it",

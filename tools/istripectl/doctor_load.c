@@ -292,30 +292,62 @@ static long long path_probe(const struct doctor_path *path)
 	return answers(path, HOST_PING_BYTES_MIN) ? HOST_PING_BYTES_MIN : 0;
 }
 
-/*
- * With a ping or a connection of it the target would send there what is for that NIC. Addresses of
- * the loopback, and of a VRF, are for all of its NICs.
- */
-static bool path_borrows(const struct doctor *doctor, const struct doctor_path *path)
+/* Addresses of the loopback, of a dummy, and of a VRF are for all of its NICs. */
+static bool is_for_nic(const struct host_address *own, const char *nic)
 {
-	unsigned char source[4];
+	return !strcmp(own->nic, nic) || !doctor_nic_is_link(own->nic) ||
+	       nic_is_port(nic, own->nic);
+}
+
+/* With a ping or a connection of it the target would send there what is for that NIC. */
+static bool path_borrows4(const struct doctor *doctor, const struct doctor_path *path)
+{
+	unsigned char source[sizeof(struct in_addr)] = { 0 };
 	int i;
 
-	if (path->route_error || !path->route.assumed || doctor->address_count < 0 ||
-	    *doctor_setting(path, "source_address"))
+	/* That of a route may be of any NIC. */
+	if (!path->route.assumed)
 		return false;
-	if (inet_pton(AF_INET, path->route.source, source) != 1)
-		memset(source, 0, sizeof(source));
+	inet_pton(AF_INET, path->route.source, source);
 	for (i = 0; i < doctor->address_count; i++) {
-		const struct host_address *one = &doctor->addresses[i];
+		const struct host_address *own = &doctor->addresses[i];
 
-		if (one->family == AF_INET &&
-		    (!strcmp(one->nic, path->nic) ||
-		     (!memcmp(one->bytes, source, sizeof(source)) &&
-		      (doctor_nic_is_loopback(one->nic) || nic_is_port(path->nic, one->nic)))))
+		if (own->family == AF_INET &&
+		    (!strcmp(own->nic, path->nic) ||
+		     (!memcmp(own->bytes, source, sizeof(source)) && is_for_nic(own, path->nic))))
 			return false;
 	}
 	return true;
+}
+
+/* The same; an address that is still being checked, say, is passed over for that of another NIC. */
+static bool path_borrows6(const struct doctor *doctor, const struct doctor_path *path)
+{
+	unsigned char source[sizeof(struct in6_addr)];
+	int i;
+
+	if (path->route.names_source || inet_pton(AF_INET6, path->route.source, source) != 1)
+		return false;
+	for (i = 0; i < doctor->address_count; i++) {
+		const struct host_address *own = &doctor->addresses[i];
+
+		if (own->family == AF_INET6 && !memcmp(own->bytes, source, sizeof(source)) &&
+		    is_for_nic(own, path->nic))
+			return false;
+	}
+	return true;
+}
+
+/* Whether the source address would be that of another NIC. A VRF has those of its ports. */
+static bool path_borrows(const struct doctor *doctor, const struct doctor_path *path)
+{
+	const char *nic = doctor_setting(path, "nic");
+
+	if (path->route_error || doctor->address_count < 0 || !*nic ||
+	    *doctor_setting(path, "source_address") || nic_is_port(path->nic, nic))
+		return false;
+	return strchr(path->address, ':') ? path_borrows6(doctor, path) :
+					    path_borrows4(doctor, path);
 }
 
 /* An earlier path of the volume that leads to the same place, or NULL. */
@@ -349,7 +381,7 @@ static void volume_probe(const struct doctor *doctor, struct doctor_volume *volu
 /* Paths that are logged in have shown that their portals answer. */
 static bool connect_wanted(const struct doctor_volume *volume, const struct doctor_path *path)
 {
-	return volume->checked && !path->session && !path->route_error &&
+	return volume->checked && !path->session && !path->route_error && !path->borrows &&
 	       (!path->route.assumed || path->reaches_bytes);
 }
 

@@ -52,14 +52,21 @@ static const struct host_address *address_find(const struct doctor *doctor,
 	return found;
 }
 
-/* An entry of the interface, of the family of an address; NULL when it has none. */
+static bool is_link_local(const struct host_address *own)
+{
+	return own->family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL((struct in6_addr *)own->bytes);
+}
+
+/* An entry of the interface that an address may be beside; NULL when it has none. */
 static const struct host_address *address_of_nic(const struct doctor *doctor, const char *nic,
 						 const char *like)
 {
+	bool link_local = !strncasecmp(like, "fe80:", strlen("fe80:"));
 	int i;
 
 	for (i = 0; i < doctor->address_count; i++)
 		if (doctor->addresses[i].family == family_of(like) &&
+		    is_link_local(&doctor->addresses[i]) == link_local &&
 		    !strcmp(doctor->addresses[i].nic, nic))
 			return &doctor->addresses[i];
 	return NULL;
@@ -211,7 +218,8 @@ static char *route_step(const struct doctor *doctor, const struct doctor_path *p
 				    path->address);
 	if (nic_is_down(nic))
 		return alloc_printf("ip link set dev %s up", nic);
-	if (*nic && doctor->address_count >= 0 && !address_of_nic(doctor, nic, path->address))
+	if (*nic && doctor->address_count >= 0 &&
+	    (path->borrows || !address_of_nic(doctor, nic, path->address)))
 		return alloc_printf("ip addr add %s/PREFIX dev %s", *source ? source : "ADDRESS",
 				    nic);
 	return alloc_printf("ip route add %s via GATEWAY%s%s", path->address, *nic ? " dev " : "",
@@ -231,6 +239,23 @@ static void route_warn(struct doctor *doctor, const struct doctor_path *path, co
 		.next = route_step(doctor, path),
 	},
 	"%s", why);
+}
+
+/* IPv4 has no route then, either. */
+static void borrow_warn(struct doctor *doctor, const struct doctor_path *path)
+{
+	const char *why = "the NIC has no address, and that of another NIC is not used";
+
+	if (path->route.assumed)
+		route_warn(doctor, path, "the NIC has none that leads there", why);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("source address %s is of another NIC",
+						 path->route.source),
+			.wanted = alloc_printf("an address of %s", path->nic),
+			.next = route_step(doctor, path),
+		},
+		"%s", why);
 }
 
 /* An address of its own link needs no route. */
@@ -254,16 +279,15 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 		route_warn(doctor, path, strerror(-error), "the path cannot connect");
 	else if (error)
 		doctor_unread(doctor, "the route", error);
+	else if (unusable)
+		state_warn(doctor, path, unusable);
 	else if (path->borrows && !is_answered(path))
-		route_warn(doctor, path, "the NIC has none that leads there",
-			   "the NIC has no address, and that of another NIC is not used");
+		borrow_warn(doctor, path);
 	else if (path->route.assumed && !is_answered(path))
 		route_warn(doctor, path, "the NIC has none that leads there",
 			   "the kernel looks for the portal on the link itself, and finds nobody");
 	else if (*source)
 		source_check(doctor, path, source);
-	else if (unusable)
-		state_warn(doctor, path, unusable);
 	else
 		doctor_pass(doctor);
 }

@@ -177,16 +177,18 @@ static int route_ask(const struct sockaddr_storage *to, unsigned int index, cons
 }
 
 /* A socket has a source address before its second look-up, which rules may go by. */
-static bool route_is_assumed(const struct sockaddr_storage *to, unsigned int index,
-			     const char *from)
+static void route_match(const struct sockaddr_storage *to, unsigned int index, const char *from,
+			struct host_route *route)
 {
+	struct host_route entry = { 0 };
 	union answer answer;
-	int ret;
+	int ret = route_ask(to, index, from, RTM_F_FIB_MATCH, &answer);
 
-	if (to->ss_family != AF_INET || !index)
-		return false;
-	ret = route_ask(to, index, from, RTM_F_FIB_MATCH, &answer);
-	return ret == -EHOSTUNREACH || ret == -ENETUNREACH;
+	route->assumed = to->ss_family == AF_INET && index &&
+			 (ret == -EHOSTUNREACH || ret == -ENETUNREACH);
+	if (!ret)
+		route_take(&answer.header, &entry);
+	route->names_source = *entry.source;
 }
 
 int host_route(const char *to, const char *nic, const char *from, struct host_route *route)
@@ -209,7 +211,7 @@ int host_route(const char *to, const char *nic, const char *from, struct host_ro
 		return ret;
 	route_take(&answer.header, route);
 	route->mtu = route_mtu(&address, bytes, nic);
-	route->assumed = route_is_assumed(&address, index, *from ? from : route->source);
+	route_match(&address, index, *from ? from : route->source, route);
 	return 0;
 }
 

@@ -17,6 +17,7 @@ struct host_route {
 	long long mtu;			/* 0: not known */
 	/* No route leads there by the interface: IPv4 takes the address for one of its link. */
 	bool assumed;
+	bool names_source;	/* the source is the route's own; IPv6 chooses one otherwise */
 };
 
 /**

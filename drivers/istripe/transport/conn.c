@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/inetdevice.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/busy_poll.h>
-#include <net/ip_fib.h>
-#include <net/l3mdev.h>
 #include <net/tcp.h>
 #include <compat/sock.h>
 #include <trace/events/istripe.h>
@@ -16,6 +13,7 @@
 #include "transport/conn.h"
 #include "transport/inject.h"
 #include "transport/keepalive.h"
+#include "transport/nic.h"
 #include "transport/socket.h"
 #include "transport/submitter.h"
 #include "transport/zerocopy.h"
@@ -301,53 +299,6 @@ static void conn_set_scope(const struct istripe_conn *conn, struct sockaddr_stor
 		sin6->sin6_scope_id = sk->sk_bound_dev_if;
 }
 
-static bool nic_has_address(const struct net_device *dev, __be32 address)
-{
-	const struct in_device *in_dev = dev ? __in_dev_get_rcu(dev) : NULL;
-	const struct in_ifaddr *own;
-
-	if (in_dev)
-		in_dev_for_each_ifa_rcu(own, in_dev)
-			if (own->ifa_local == address)
-				return true;
-	return false;
-}
-
-static bool nic_has_route(const struct net_device *dev, __be32 to)
-{
-	struct flowi4 flow = {
-		.daddr = to, .flowi4_oif = dev->ifindex, .flowi4_iif = LOOPBACK_IFINDEX,
-	};
-	struct fib_result result;
-
-	return !fib_lookup(dev_net(dev), &flow, &result, 0);
-}
-
-/*
- * Over a NIC without address and route the kernel would look for the portal with the address of
- * another NIC, and the target send there what is for that one (P115). Those of the loopback, and of
- * a VRF, are for all of its NICs.
- */
-static bool nic_has_source(const struct net_device *dev, const struct sockaddr_storage *portal)
-{
-	const struct in6_addr *to6 = &((const struct sockaddr_in6 *)portal)->sin6_addr;
-	__be32 to = ((const struct sockaddr_in *)portal)->sin_addr.s_addr, source;
-	bool mapped = portal->ss_family == AF_INET6 && ipv6_addr_v4mapped(to6);
-	bool has;
-
-	if ((portal->ss_family != AF_INET && !mapped) || netif_is_l3_master(dev))
-		return true;
-	if (mapped)
-		to = to6->s6_addr32[3];
-	rcu_read_lock();
-	source = inet_select_addr(dev, to, RT_SCOPE_LINK);
-	has = nic_has_address(dev, source) ||
-	      nic_has_address(dev_net(dev)->loopback_dev, source) ||
-	      nic_has_address(l3mdev_master_dev_rcu(dev), source) || nic_has_route(dev, to);
-	rcu_read_unlock();
-	return has;
-}
-
 static int conn_bind_nic(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net)
 {
@@ -358,7 +309,8 @@ static int conn_bind_nic(struct istripe_conn *conn, const struct sockaddr_storag
 	if (!dev)
 		return -ENODEV;
 	ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);
-	if (!ret && way->source_address.ss_family == AF_UNSPEC && !nic_has_source(dev, portal))
+	if (!ret && way->source_address.ss_family == AF_UNSPEC &&
+	    !istripe_nic_has_source(dev, conn->sock->sk, portal))
 		ret = -EADDRNOTAVAIL;
 	dev_put(dev);
 	return ret;

@@ -83,9 +83,9 @@ class Volume:
         return cls(name, values, **settings)
 
     @classmethod
-    def of_many_paths(cls, target, links, path=None, **settings):
+    def of_many_paths(cls, target, links, ipv6=False, path=None, **settings):
         """A volume of one LUN behind several links, with a path over each of them."""
-        each = [{"portal": link.portal(), "target_name": target.iqn, "nic": link.nic,
+        each = [{"portal": link.portal(ipv6), "target_name": target.iqn, "nic": link.nic,
                  "lun": target.lun_number(0), **(path or {})} for link in links]
         return cls(path=each[0], more_paths=each[1:], **settings)
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Whether a NIC has an address that connections over it may come from. */
+#ifndef ISTRIPE_NIC_H
+#define ISTRIPE_NIC_H
+
+#include <linux/types.h>
+
+struct net_device;
+struct sock;
+struct sockaddr_storage;
+
+/**
+ * istripe_nic_has_source() - whether the kernel finds a source address that may be used over a NIC
+ * @dev: the NIC
+ * @sk: a socket that is bound to it, and to no address
+ * @portal: where it is to connect to
+ *
+ * Over a NIC without an address, or with one of IPv6 that is still being checked, the kernel looks
+ * for the portal with the address of another NIC, and the target sends there what is for that one
+ * (P115). Addresses of the loopback, of a dummy and of a VRF are for all of its NICs; so is the one
+ * that a route names, and with IPv4 that of any route of the NIC.
+ *
+ * Context: process, may sleep.
+ * Return: false, if it would take the address of another NIC.
+ */
+bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
+			    const struct sockaddr_storage *portal);
+
+#endif
