@@ -196,6 +196,35 @@ def test_bound_to_nic_and_source(make_lio, make_volume, link, version):
     assert (link.address6 if version == 6 else link.address) in remote
 
 
+@contextlib.contextmanager
+def temporary_address(link):
+    """The NIC has one as well, which the kernel prefers."""
+    wanted = f"/proc/sys/net/ipv6/conf/{link.nic}/use_tempaddr"
+    before = read(wanted)
+    write(wanted, 2)
+    run("ip", "addr", "add", "fd55::aa/64", "dev", link.nic, "mngtmpaddr", "nodad")
+
+    def checked():
+        lines = run("ip", "-6", "-o", "addr", "show", "dev", link.nic, "temporary").splitlines()
+        return [line.split()[3].split("/")[0] for line in lines if "tentative" not in line]
+
+    try:
+        yield wait_for("a temporary address", checked, 20)[0]
+    finally:
+        run("ip", "addr", "del", "fd55::aa/64", "dev", link.nic)
+        write(wanted, before)
+
+
+def test_no_temporary_address_is_used(make_lio, make_volume, link):
+    """The kernel deletes it some day, and with it the session would end without a word."""
+    volume = make_volume(make_lio(), ipv6=True, path={"nic": link.nic})
+    with temporary_address(link) as temporary:
+        volume.enable()
+        local = read(volume.path_sysfs(0, 0) / "connections" / "0" / "local_address")
+        assert "fd55::" in local and temporary not in local
+        volume.disable()
+
+
 def test_bound_to_the_wrong_nic(make_lio, make_volume, links):
     """Binding is meant: nothing goes over another NIC when the chosen one leads nowhere."""
     volume = make_volume(make_lio(), path={"nic": links[1].nic, "login_timeout_ms": 1500})

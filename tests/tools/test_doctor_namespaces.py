@@ -175,6 +175,20 @@ def test_no_address_of_another_nic_is_used(make_network, owner):
     assert "192.0.2.1 " not in neighbours(network.array, "peer2")
 
 
+def test_portals_are_tried_from_an_address_that_stays(make_network):
+    if not Path("/proc/sys/net/ipv6").exists():
+        pytest.skip("no IPv6 here")
+    network = make_network()
+    over_ipv6(network)
+    network.here.shell("""
+        echo 2 > /proc/sys/net/ipv6/conf/eth1/use_tempaddr
+        ip addr add 2001:db8::2/64 dev eth1 mngtmpaddr nodad""")
+    show = "ip -6 -o addr show dev eth1 temporary"
+    wait_for(lambda: network.here.shell(f"{show} | grep -v tentative || :").stdout)
+    assert not warnings(network)
+    assert network.sockets[-1].accept()[1][0] in ("2001:db8::1", "2001:db8::2")
+
+
 # Faults
 
 def here(script):

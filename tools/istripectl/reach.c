@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/in6.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,15 @@ static int source_bind(int fd, const char *from)
 	return bind(fd, (struct sockaddr *)&source, bytes);
 }
 
+/* As the driver does it: temporary addresses may not be those that the target admits. */
+static int prefer_public(int fd, int family)
+{
+	int public = IPV6_PREFER_SRC_PUBLIC;
+
+	return family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, &public,
+					       sizeof(public)) : 0;
+}
+
 /* A socket that is connecting or connected, or -1. */
 static int connect_begin(struct reach *try)
 {
@@ -60,7 +70,7 @@ static int connect_begin(struct reach *try)
 		return -1;
 	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, try->nic, strlen(try->nic)) &&
-	    !source_bind(fd, try->from) &&
+	    !prefer_public(fd, to.ss_family) && !source_bind(fd, try->from) &&
 	    (!connect(fd, (struct sockaddr *)&to, bytes) || errno == EINPROGRESS)) {
 		try->error = -ETIMEDOUT;
 		return fd;

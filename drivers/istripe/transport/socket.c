@@ -10,6 +10,7 @@
 #include <net/dst.h>
 #include <net/inet_connection_sock.h>
 #include <net/ip.h>
+#include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <compat/sock.h>
@@ -56,6 +57,9 @@ int istripe_socket_create(struct net *net, int family, struct socket **sock)
 	socket_set_memalloc(sk);
 	istripe_compat_no_task_frag(sk);
 	tcp_sock_set_nodelay(sk);
+	/* The kernel deletes temporary addresses, and sends nothing from them any more (P116). */
+	if (v6)
+		ip6_sock_set_addr_preferences(sk, IPV6_PREFER_SRC_PUBLIC);
 	return 0;
 }
 
