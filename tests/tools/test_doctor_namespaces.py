@@ -243,16 +243,25 @@ def nobody_there(network):
     network.here.shell("ip neigh flush dev eth1")
 
 
-def rejected(network):
-    """As firewalld does by default."""
-    done = network.array.shell("""
-        nft add table inet wall
-        nft add chain inet wall in '{ type filter hook input priority 0; }'
-        nft add rule inet wall in ip daddr 192.0.2.10 tcp dport 3260 reject with icmpx admin-prohibited
-        """, check=False)
-    if done.returncode:
-        pytest.skip(f"no nft here: {done.stderr.splitlines()[0]}")
-    network.gone(0, 0)
+def rejected(words, ipv6=False, hook="input"):
+    """By the array, or by the host's own rules for output."""
+    def plant(network):
+        namespace = network.array if hook == "input" else network.here
+        to = "ip6 daddr 2001:db8::10" if ipv6 else "ip daddr 192.0.2.10"
+        done = namespace.shell(f"""
+            nft add table inet wall
+            nft add chain inet wall rules '{{ type filter hook {hook} priority 0; }}'
+            nft add rule inet wall rules {to} tcp dport 3260 {words}
+            """, check=False)
+        if done.returncode:
+            pytest.skip(f"no nft here: {done.stderr.splitlines()[0]}")
+        if ipv6 and not Path("/proc/sys/net/ipv6").exists():
+            pytest.skip("no IPv6 here")
+        if ipv6:
+            over_ipv6(network)
+        else:
+            network.gone(0, 0)
+    return plant
 
 
 def no_ipv6_address(network):
@@ -405,10 +414,17 @@ FAULTS = [
     Fault("nobody-has-the-address", "portal", nobody_there,
           r"leg 0 path 0: 192.0.2.10\S*: No route to host, wanted: a connection",
           "ip neigh show 192.0.2.10 dev eth1", "nobody in that network", mends=False),
-    Fault("portal-rejects", "portal", rejected,
+    # As firewalld does by default
+    Fault("portal-rejects", "portal", rejected("reject with icmpx admin-prohibited"),
           r"leg 0 path 0: 192.0.2.10\S*: No route to host, wanted: a connection",
           "nft list ruleset; then the firewall of the target",
           "the host answers pings: a firewall rejects the connection", mends=False),
+    *(Fault(f"portal-rejects-as-unreachable{name}", "portal",
+            rejected("reject", name == "-ipv6", "output" if name == "-here" else "input"),
+            rf"leg 0 path 0: {address}\S*: Connection refused, wanted: a connection",
+            "nft list ruleset; then the firewall of the target",
+            "^a firewall rejects the connection", mends=False)
+      for name, address in (("", "192.0.2.10"), ("-here", "192.0.2.10"), ("-ipv6", r"\[2001:db8::10\]"))),
     Fault("black-hole", "route", both(gone(0, 1), setting("nic", "", 0, 1),
                                       here("ip route add blackhole 192.0.3.10")),
           "leg 0 path 1: no route: Invalid argument, wanted: a route to 192.0.3.10",

@@ -34,6 +34,7 @@ struct doctor_path {
 	long long reaches_bytes;	/* the largest packet that was answered, 0: not known */
 	bool tried;			/* to connect, since it is not logged in */
 	int connect_error;		/* 0: it was answered */
+	bool rejected;			/* by a firewall that says -ECONNREFUSED */
 	bool measured;			/* tcp is set: the sum of all of its connections */
 	struct host_tcp tcp;
 	unsigned int rtt_us;		/* of TCP, else of pings; 0: not known */

@@ -424,6 +424,7 @@ static void portals_try(struct doctor *doctor)
 	for (i = 0; i < count; i++) {
 		paths[i]->tried = true;
 		paths[i]->connect_error = tries[numbers[i]].error;
+		paths[i]->rejected = tries[numbers[i]].rejected;
 	}
 	free(tries);
 	free(numbers);

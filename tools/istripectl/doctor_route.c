@@ -304,6 +304,8 @@ static bool is_rejected(const struct doctor_path *path)
 
 static const char *silence_why(const struct doctor_path *path)
 {
+	if (path->rejected)
+		return "a firewall rejects the connection";
 	if (path->connect_error == -ECONNREFUSED)
 		return "the host is there, but the target does not run, or has another port";
 	if (path->connect_error == -EADDRNOTAVAIL)
@@ -320,14 +322,14 @@ static char *silence_step(const struct doctor_path *path)
 {
 	const char *dev = *path->nic ? " dev " : "", *by = *path->nic ? " -I " : "";
 
-	if (path->connect_error == -ECONNREFUSED)
+	if (path->connect_error == -ECONNREFUSED && !path->rejected)
 		return alloc_printf("at the target: start it; Linux: ss -ltn src %s",
 				    path->address);
 	if (path->connect_error == -EADDRNOTAVAIL)
 		return alloc_printf("ip addr show%s%s", dev, path->nic);
 	if (path->connect_error == -EHOSTUNREACH && !path->reaches_bytes)
 		return alloc_printf("ip neigh show %s%s%s", path->address, dev, path->nic);
-	if (path->reaches_bytes)
+	if (path->reaches_bytes || path->rejected)
 		return alloc_text("nft list ruleset; then the firewall of the target");
 	return alloc_printf("ping -c 3%s%s %s", by, path->nic, path->address);
 }

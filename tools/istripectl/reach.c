@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <linux/in6.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -49,13 +50,46 @@ static int source_bind(int fd, const char *from)
 	return bind(fd, (struct sockaddr *)&source, bytes);
 }
 
-/* As the driver does it: temporary addresses may not be those that the target admits. */
-static int prefer_public(int fd, int family)
+/*
+ * As the driver does it: temporary addresses may not be those that the target admits. is_rejected()
+ * wants the other option.
+ */
+static int options_set(int fd, int family)
 {
-	int public = IPV6_PREFER_SRC_PUBLIC;
+	int public = IPV6_PREFER_SRC_PUBLIC, on = 1;
 
-	return family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, &public,
-					       sizeof(public)) : 0;
+	if (family == AF_INET6)
+		return setsockopt(fd, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, &public,
+				  sizeof(public)) ?:
+		       setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
+	return setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
+}
+
+/* Whether ICMP has told the error; a host without a listener answers with TCP. */
+static bool is_rejected(int fd)
+{
+	struct cmsghdr control[16];
+	struct msghdr message = { .msg_control = control, .msg_controllen = sizeof(control) };
+	const struct sock_extended_err *error;
+	struct cmsghdr *item;
+
+	if (recvmsg(fd, &message, MSG_ERRQUEUE) < 0)
+		return false;
+	for (item = CMSG_FIRSTHDR(&message); item; item = CMSG_NXTHDR(&message, item)) {
+		error = (const void *)CMSG_DATA(item);
+		if ((item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_RECVERR &&
+		     error->ee_origin == SO_EE_ORIGIN_ICMP) ||
+		    (item->cmsg_level == IPPROTO_IPV6 && item->cmsg_type == IPV6_RECVERR &&
+		     error->ee_origin == SO_EE_ORIGIN_ICMP6))
+			return true;
+	}
+	return false;
+}
+
+static void error_take(struct reach *try, int fd, int error)
+{
+	try->error = -error;
+	try->rejected = error == ECONNREFUSED && is_rejected(fd);
 }
 
 /* A socket that is connecting or connected, or -1. */
@@ -70,12 +104,12 @@ static int connect_begin(struct reach *try)
 		return -1;
 	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, try->nic, strlen(try->nic)) &&
-	    !prefer_public(fd, to.ss_family) && !source_bind(fd, try->from) &&
+	    !options_set(fd, to.ss_family) && !source_bind(fd, try->from) &&
 	    (!connect(fd, (struct sockaddr *)&to, bytes) || errno == EINPROGRESS)) {
 		try->error = -ETIMEDOUT;
 		return fd;
 	}
-	try->error = -errno;
+	error_take(try, fd, errno);
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -86,7 +120,9 @@ static void connect_end(struct reach *try, struct pollfd *poll)
 	int error = 0;
 	socklen_t bytes = sizeof(error);
 
-	try->error = getsockopt(poll->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) ? -errno : -error;
+	if (getsockopt(poll->fd, SOL_SOCKET, SO_ERROR, &error, &bytes))
+		error = errno;
+	error_take(try, poll->fd, error);
 	close(poll->fd);
 	poll->fd = -1;
 }

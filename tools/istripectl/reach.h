@@ -13,6 +13,7 @@ struct reach {
 	const char *nic;	/* empty: the route decides */
 	const char *from;	/* source address, NULL or empty: the kernel chooses */
 	int error;		/* set: 0, or -errno; -ETIMEDOUT: no answer within REACH_MS */
+	bool rejected;		/* set: -ECONNREFUSED that a firewall has told, with ICMP */
 };
 
 /**
