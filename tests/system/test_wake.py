@@ -211,6 +211,39 @@ def test_at_once_by_another_name(make_lio, make_volume, links):
         run("ip", "link", "property", "del", "dev", links[0].nic, "altname", "enp3s0f0")
 
 
+@contextlib.contextmanager
+def in_vrf(link):
+    """The NIC is a port of a VRF. It has no address of IPv4: routes of IPv4 tell of a carrier, too."""
+    take_address(link)
+    run("ip", "link", "add", "vrf0", "up", "type", "vrf", "table", "55")
+    try:
+        run("ip", "link", "set", link.nic, "master", "vrf0")
+        # It was taken down and up.
+        run("ip", "addr", "replace", f"{link.source6}/64", "dev", link.nic, "nodad")
+        yield "vrf0"
+    finally:
+        run("ip", "link", "del", "vrf0")
+        link.set_up(True)
+        give_address(link)
+
+
+def test_at_once_when_the_port_of_a_vrf_is_back(make_lio, make_volume, links):
+    """The VRF itself was up all the time."""
+    target = make_lio(16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    volume = make_volume(target, paths=links, ipv6=True, path={**PATH, "lun": target.lun_number(0)})
+    with in_vrf(links[0]) as vrf:
+        write(volume.path / "nic", vrf)
+        volume.enable()
+        links[0].set_peer_up(False)
+        try:
+            wait_for("the loss", lambda: state(volume) == "backoff", 20)
+            wait_for("a long wait", lambda: logins(volume)[0] > 2000 * SOON_S, 120)
+        finally:
+            links[0].set_peer_up(True)
+        wait_live(volume)
+        volume.disable()
+
+
 @pytest.fixture
 def servers(make_server):
     """One target, each of whose portals can refuse logins on its own."""

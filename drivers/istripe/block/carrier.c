@@ -16,18 +16,24 @@
 /* An address is announced before its route is in use. */
 #define ROUTE_MS	100
 
-/* Other NICs come and go at any time. A refusal is mended neither by them nor by a route. */
-static bool carrier_concerns(const struct istripe_nexus *nexus, const struct net_device *dev)
+/*
+ * Other NICs come and go at any time. A refusal is mended neither by them nor by a route. A VRF has
+ * the links of its ports.
+ */
+static bool carrier_concerns(const struct istripe_nexus *nexus, struct net_device *dev)
 {
+	const struct net_device *named;
 	char nic[IFNAMSIZ];
 
 	istripe_params_read(nic, nexus->path->params.nic, sizeof(nic));
 	if (!dev || !*nic)
 		return !READ_ONCE(nexus->backoff.refusals);
-	return __dev_get_by_name(dev_net(dev), nic) == dev;
+	named = __dev_get_by_name(dev_net(dev), nic);
+	return named && (named == dev || (netif_is_l3_master(named) &&
+					  named == netdev_master_upper_dev_get(dev)));
 }
 
-static void carrier_wake(struct istripe_leg *leg, const struct net_device *dev)
+static void carrier_wake(struct istripe_leg *leg, struct net_device *dev)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
@@ -43,7 +49,7 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 {
 	struct istripe_volume *volume = container_of(notifier, struct istripe_volume,
 						     carrier.links);
-	const struct net_device *dev = netdev_notifier_info_to_dev(data);
+	struct net_device *dev = netdev_notifier_info_to_dev(data);
 	bool link = netif_running(dev) && netif_carrier_ok(dev);
 	u32 i;
 

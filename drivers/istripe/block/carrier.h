@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. One that
- * waits to log in does so at once when its NIC, or any NIC if its path names none, has a carrier
- * again, and when there is a new address or route.
+ * waits to log in does so at once when its NIC, a port of its VRF, or any NIC if its path names
+ * none, has a carrier again, and when there is a new address or route.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
