@@ -31,12 +31,16 @@ BLKDISCARD, BLKZEROOUT = 0x1277, 0x127F
 class Away(Gate):
     """The target of the leg is away."""
 
+    def __init__(self, leg=1):
+        super().__init__()
+        self.leg = leg
+
     def begin(self, volume, server):
-        self.close(server, ISIDS[1])
-        wait_for("the loss", lambda: path_is(volume, 0, live=False, leg=1), LIMIT_S)
+        self.close(server, ISIDS[self.leg])
+        wait_for("the loss", lambda: path_is(volume, 0, live=False, leg=self.leg), LIMIT_S)
 
     def end(self, _server):
-        self.open(ISIDS[1])
+        self.open(ISIDS[self.leg])
 
 
 class Slow(Held):
@@ -79,26 +83,27 @@ class Busy:
 
 
 class Legs:
-    """Two legs, each of a target of its own; the second one has trouble at times."""
+    """Two or more, each of a target of its own; the last one has trouble at times."""
 
-    def __init__(self, make_server, make_volume, link, trouble, first=()):
-        self.servers, self.trouble = [make_server() for _ in range(2)], trouble
+    def __init__(self, make_server, make_volume, link, trouble, first=(), legs=2):
+        self.servers, self.trouble = [make_server() for _ in range(legs)], trouble
         for index, server in enumerate(self.servers):
-            server.load(Scenario("one of two", hooks=trouble.hooks if index else dict(first)),
+            hooks = trouble.hooks if index == legs - 1 else dict(first)
+            server.load(Scenario("one of several", hooks=hooks),
                         identity=f"6001405{index:025x}")
-        first, second = ({"portal": f"{link.address}:{server.port}", "lun": 0, "isid": isid,
+        first, *others = ({"portal": f"{link.address}:{server.port}", "lun": 0, "isid": isid,
                           "target_name": server.target.iqn, "default_time2wait": 0}
                          for server, isid in zip(self.servers, ISIDS))
-        self.volume = make_volume(self.servers[0].target, path=first, more_legs=[second],
+        self.volume = make_volume(self.servers[0].target, path=first, more_legs=others,
                                   chunk_bytes=CHUNK, queue_depth=DEPTH, recovery_timeout_ms=-1)
         self.device = self.volume.enable()
         udev_settle()
 
     def begin(self):
-        self.trouble.begin(self.volume, self.servers[1])
+        self.trouble.begin(self.volume, self.servers[-1])
 
     def end(self):
-        self.trouble.end(self.servers[1])
+        self.trouble.end(self.servers[-1])
 
     def violations(self):
         return [line for server in self.servers for line in server.violations()]
@@ -168,6 +173,28 @@ def test_the_other_leg_goes_on(make_server, make_volume, link, trouble, to_write
         legs.end()
         waiting.same()
         goes_on(disk, 200)
+    assert legs.violations() == []
+
+
+def test_two_legs_beside_the_third(make_server, make_volume, link):
+    """Requests that need both of them go on, too."""
+    legs = Legs(make_server, make_volume, link, Away(leg=2), legs=3)
+
+    def one(index):
+        with Direct(legs.device) as disk:
+            return disk.read((3 * index + 2) * CHUNK, BLOCK)
+
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING) as pool,
+          on_failure(legs.volume.force_down)):
+        legs.begin()
+        waiting = [pool.submit(one, index) for index in range(WAITING)]
+        wait_for("all to wait", lambda: waiting_threads() >= WAITING, LIMIT_S)
+        for index in range(4):
+            at, data = (3 * index + 1) * CHUNK - BLOCK, noise(2 * BLOCK, index)
+            disk.write(at, data)
+            same(disk.read(at, len(data)), data, "the other legs")
+        legs.end()
+        assert {each.result(LIMIT_S) for each in waiting} == {bytes(BLOCK)}
     assert legs.violations() == []
 
 

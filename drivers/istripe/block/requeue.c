@@ -15,30 +15,33 @@ static u32 requeue_depth(const struct istripe_volume *volume)
 		     READ_ONCE(volume->disk->queue->nr_requests));
 }
 
-/*
- * Are all tags taken but those that are kept free for other legs? That is half of a fair share for
- * each of them, less what it has. A leg may always take as much.
- */
+static u32 requeue_share(const struct istripe_volume *volume)
+{
+	return max(requeue_depth(volume) / (2 * (volume->leg_count + 1)), 1u);
+}
+
+/* Of what is kept free for @requeue, which it may always have. */
+static u32 requeue_left(const struct istripe_requeue *requeue, u32 share)
+{
+	u32 begun = atomic_read(&requeue->begun);
+
+	return begun < share ? share - begun : 0;
+}
+
+/* Are all tags taken but those that are kept free for others? */
 static bool requeue_is_over(const struct istripe_requeue *requeue)
 {
 	const struct istripe_volume *volume = requeue->volume;
 	u32 depth = requeue_depth(volume);
+	u32 share = requeue_share(volume);
 	u32 begun = atomic_read(&volume->requeue.begun);
-	u32 share = max(depth / (2 * volume->leg_count), 1u);
-	const struct istripe_leg *leg;
-	u32 i, has;
+	u32 i;
 
-	if (likely(begun < depth / 2) ||
-	    (requeue->leg && atomic_read(&requeue->begun) < share))
+	if (likely(begun < depth / 2) || requeue_left(requeue, share))
 		return false;
-	for (i = 0; i < volume->leg_count; i++) {
-		leg = volume->legs[i];
-		has = atomic_read(&leg->requeue.begun);
-		if (leg != requeue->leg && has < share)
-			begun += share - has;
-	}
-	/* A small depth has no room for shares: one tag is enough to go on. */
-	return begun >= depth && atomic_read(&volume->requeue.begun);
+	for (i = 0; i < volume->leg_count; i++)
+		begun += requeue_left(&volume->legs[i]->requeue, share);
+	return begun + requeue_left(&volume->requeue.several, share) >= depth;
 }
 
 static void requeue_end(struct bio *clone)
@@ -63,9 +66,16 @@ static bool bio_is_clone(const struct bio *bio)
  */
 static void requeue_submit(struct istripe_volume *volume, struct bio *bio)
 {
-	struct bio *clone = bio_alloc_clone(volume->disk->part0, bio, GFP_NOIO,
-					    &volume->requeue.clones);
+	struct bio *clone;
 
+	/* Without a reference to the queue its end must not look for what goes with the disk. */
+	if (test_bit(GD_DEAD, &volume->disk->state)) {
+		bio_clear_flag(bio, BIO_QOS_THROTTLED);
+		bio_clear_flag(bio, BIO_QOS_MERGED);
+		bio_io_error(bio);
+		return;
+	}
+	clone = bio_alloc_clone(volume->disk->part0, bio, GFP_NOIO, &volume->requeue.clones);
 	bio_associate_blkg_from_css(clone, blkcg_root_css);
 	clone->bi_private = bio;
 	clone->bi_end_io = requeue_end;
@@ -100,23 +110,33 @@ static void requeue_kick(struct istripe_requeue *requeue)
 		queue_work(requeue->volume->requeue.wq, &requeue->work);
 }
 
+/* One that needs several legs counts for that which has the most, if that is a share or more. */
 static struct istripe_requeue *requeue_of(const struct istripe_io *io)
 {
 	struct istripe_leg *leg = io->tasks[0].leg;
+	struct istripe_requeue *requeue = &leg->volume->requeue.several;
+	u32 i, begun, most = requeue_share(leg->volume);
 
-	return leg == io->tasks[io->task_count - 1].leg ? &leg->requeue :
-							  &leg->volume->requeue.several;
+	if (leg == io->tasks[io->task_count - 1].leg)
+		return &leg->requeue;
+	for (i = 0; i < io->task_count; i++) {
+		begun = atomic_read(&io->tasks[i].leg->requeue.begun);
+		if (begun >= most) {
+			most = begun;
+			requeue = &io->tasks[i].leg->requeue;
+		}
+	}
+	return requeue;
 }
 
 void istripe_requeue_end(const struct istripe_io *io)
 {
-	struct istripe_requeue *requeue;
+	struct istripe_requeue *requeue = io->requeue;
 	struct istripe_volume *volume;
 	u32 i;
 
-	if (!io->task_count)
+	if (!requeue)
 		return;
-	requeue = requeue_of(io);
 	volume = requeue->volume;
 	atomic_dec(&requeue->begun);
 	atomic_dec(&volume->requeue.begun);
@@ -195,6 +215,7 @@ bool istripe_requeue_begin(struct istripe_io *io)
 	struct request *rq = blk_mq_rq_from_pdu(io);
 	struct istripe_requeue *requeue;
 
+	io->requeue = NULL;
 	if (!io->task_count)
 		return false;
 	requeue = requeue_of(io);
@@ -202,16 +223,15 @@ bool istripe_requeue_begin(struct istripe_io *io)
 		requeue_keep(requeue, rq);
 		return true;
 	}
+	io->requeue = requeue;
 	atomic_inc(&requeue->begun);
 	atomic_inc(&requeue->volume->requeue.begun);
 	return false;
 }
 
-static void requeue_init(struct istripe_requeue *requeue, struct istripe_volume *volume,
-			 const struct istripe_leg *leg)
+static void requeue_init(struct istripe_requeue *requeue, struct istripe_volume *volume)
 {
 	requeue->volume = volume;
-	requeue->leg = leg;
 	spin_lock_init(&requeue->lock);
 	bio_list_init(&requeue->bios);
 	INIT_WORK(&requeue->work, requeue_work);
@@ -222,8 +242,8 @@ int istripe_requeue_init(struct istripe_volume *volume)
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++)
-		requeue_init(&volume->legs[i]->requeue, volume, volume->legs[i]);
-	requeue_init(&volume->requeue.several, volume, NULL);
+		requeue_init(&volume->legs[i]->requeue, volume);
+	requeue_init(&volume->requeue.several, volume);
 	if (volume->leg_count == 1)
 		return 0;
 	volume->requeue.wq = alloc_workqueue("istripe_requeue", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);

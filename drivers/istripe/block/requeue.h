@@ -4,10 +4,10 @@
  *
  * The legs of a volume share its tags. If a leg is away, slow or busy, requests that need it would
  * come to hold all of them, and the other legs would stand, too; in a stack of devices each LUN has
- * a queue of its own. So a share of the tags is kept free for the requests of each leg alone
- * (requeue.c). A request that finds only such tags ends for the block layer before anything of it
- * is sent, and its bios are kept. They are submitted again, in their order, as others end. While
- * some are kept, later ones of the leg are, too. Flushes are not kept: they are the block layer's.
+ * a queue of its own. So half of the tags are kept free in equal parts: for each leg, and for
+ * requests of several legs. A request that finds only such tags ends for the block layer before
+ * anything of it is sent, and its bios are kept. They are submitted again in order, as others
+ * end. While some are kept, later ones are, too. Flushes are not kept: they are the block layer's.
  */
 #ifndef ISTRIPE_BLOCK_REQUEUE_H
 #define ISTRIPE_BLOCK_REQUEUE_H
@@ -21,10 +21,9 @@ struct istripe_io;
 struct istripe_leg;
 struct istripe_volume;
 
-/* The requests of one leg, or those of a volume that need several. */
+/* The requests that count for a leg, or those of a volume that need several and count for none. */
 struct istripe_requeue {
 	struct istripe_volume *volume;
-	const struct istripe_leg *leg;	/* NULL: several */
 	atomic_t begun;			/* requests that have not ended */
 	spinlock_t lock;		/* a leaf, bh disabled; for @bios */
 	struct bio_list bios;		/* those that are kept */
