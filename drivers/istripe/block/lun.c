@@ -286,6 +286,7 @@ static bool probe_may_be_unavailable(const struct probe *probe, const struct ist
 static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
 {
 	u8 cdb[ISTRIPE_CDB_BYTES];
+	bool disk;
 	int ret;
 
 	istripe_cdb_inquiry(cdb, 96);
@@ -294,9 +295,11 @@ static int probe_inquiry(struct probe *probe, struct istripe_lun *lun)
 		return ret;
 	if (istripe_vpd_inquiry_decode(probe->data, probe->bytes, &lun->inquiry))
 		return probe_nonsense(probe, "INQUIRY");
-	if (lun->inquiry.qualifier && !probe_may_be_unavailable(probe, lun))
+	disk = lun->inquiry.device_type == TYPE_DISK || lun->inquiry.device_type == TYPE_RBC;
+	/* Of a LUN that is not there yet arrays say so, too, and that it has no type. */
+	if (lun->inquiry.qualifier && !(disk && probe_may_be_unavailable(probe, lun)))
 		return probe_no_device(probe);
-	if (lun->inquiry.device_type == TYPE_DISK || lun->inquiry.device_type == TYPE_RBC)
+	if (disk)
 		return 0;
 	return istripe_reason_fail(probe->why, -EMEDIUMTYPE,
 				   "the LUN is a device of type 0x%02x, not a disk",

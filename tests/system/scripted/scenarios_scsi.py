@@ -351,6 +351,8 @@ CAPACITY = (32767).to_bytes(8, "big") + (512).to_bytes(4, "big") + bytes(20)
 NONSENSE = "makes no sense"
 BRING_UP = [
     up("no device", refused("no device", errno.ENXIO), answers(INQUIRY, b"\x7f" + DISK[1:])),
+    up("nothing connected, and of no type", refused("no device", errno.ENXIO),
+       answers(INQUIRY, bytes([0x3F, 0, 6, 0x12, 91, 0x10, 0, 2]) + bytes(88))),
     up("a CD-ROM", refused("type 0x05", errno.EMEDIUMTYPE), answers(INQUIRY, b"\x05" + DISK[1:])),
     up("INQUIRY of 4 bytes", refused(NONSENSE, errno.EPROTO), answers(INQUIRY, DISK[:4])),
     up("INQUIRY of nothing", refused("", errno.EPROTO), answers(INQUIRY, b"")),
