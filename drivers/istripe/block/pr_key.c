@@ -495,8 +495,11 @@ void istripe_pr_key_leave(struct istripe_nexus *nexus)
 	/* Another LUN may have its number now. */
 	if (session && !istripe_session_is_asking(session) &&
 	    !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus)) {
+		/* A nexus that joins counts registrations before and after its own. */
+		mutex_lock(&nexus->leg->pr_key.lock);
 		leaving.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 		ret = joining_register(&leaving, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+		mutex_unlock(&nexus->leg->pr_key.lock);
 	}
 	/* Its page may still be sent with the command: no logout may wait behind that. */
 	if (ret == -ETIMEDOUT)
