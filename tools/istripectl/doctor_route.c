@@ -219,9 +219,11 @@ static char *route_step(const struct doctor *doctor, const struct doctor_path *p
 	if (nic_is_down(nic))
 		return alloc_printf("ip link set dev %s up", nic);
 	if (*nic && doctor->address_count >= 0 &&
-	    (path->borrows || !address_of_nic(doctor, nic, path->address)))
+	    !address_of_nic(doctor, nic, path->address))
 		return alloc_printf("ip addr add %s/PREFIX dev %s", *source ? source : "ADDRESS",
 				    nic);
+	if (path->borrows)
+		return alloc_printf("ip addr show dev %s; then set the path's source_address", nic);
 	return alloc_printf("ip route add %s via GATEWAY%s%s", path->address, *nic ? " dev " : "",
 			    nic);
 }
@@ -244,7 +246,10 @@ static void route_warn(struct doctor *doctor, const struct doctor_path *path, co
 /* IPv4 has no route then, either. */
 static void borrow_warn(struct doctor *doctor, const struct doctor_path *path)
 {
-	const char *why = "the NIC has no address, and that of another NIC is not used";
+	bool has = address_of_nic(doctor, path->nic, path->address);
+	const char *why = has ?
+		"that of another NIC is not used; an address of this one may be deprecated" :
+		"the NIC has no address, and that of another NIC is not used";
 
 	if (path->route.assumed)
 		route_warn(doctor, path, "the NIC has none that leads there", why);
@@ -339,7 +344,8 @@ void doctor_portal(struct doctor *doctor, const struct doctor_path *path)
 	if (path->session || (path->tried && !path->connect_error))
 		doctor_pass(doctor);
 	else if (!path->tried)
-		doctor_skip(doctor, "there is no route to it");
+		doctor_skip(doctor, path->borrows ? "its NIC has no address to come from" :
+						    "there is no route to it");
 	else if (reach_untried(path->connect_error))
 		doctor_skip(doctor, "it cannot be tried: %s", strerror(-path->connect_error));
 	else

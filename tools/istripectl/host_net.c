@@ -211,7 +211,9 @@ int host_route(const char *to, const char *nic, const char *from, struct host_ro
 		return ret;
 	route_take(&answer.header, route);
 	route->mtu = route_mtu(&address, bytes, nic);
-	route_match(&address, index, *from ? from : route->source, route);
+	/* IPv6's connect() looks for it without a source, so that no rule by source applies. */
+	route_match(&address, index,
+		    *from || address.ss_family == AF_INET6 ? from : route->source, route);
 	return 0;
 }
 
