@@ -4,7 +4,6 @@
 No target that there is has them, so it is the scripted one that does: see scripted/scsi.py.
 """
 
-import ctypes
 import errno
 import mmap
 import os
@@ -12,7 +11,7 @@ import os
 import pytest
 
 from lab import md, network, storage
-from lab.aio import NR_IO_GETEVENTS, NR_IO_SUBMIT, Iocb, aio, system_call
+from lab.aio import together
 from lab.disk import Direct, noise, same
 from lab.istripe import Named
 from lab.kernel import ATOMIC_WRITES
@@ -267,18 +266,10 @@ def test_is_sent_again_as_it_was(make_legs):
 
 def put_together(disk, at, data, size):
     """Neighbouring atomic writes of one size, in one call: the block layer may join them."""
-    count = len(data) // size
-    with mmap.mmap(-1, len(data)) as memory, aio(count) as context:
-        memory[:] = data
-        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        iocbs = [Iocb(opcode=IOCB_CMD_PWRITE, rw_flags=RWF_ATOMIC, fd=disk.fd, nbytes=size,
-                      buf=base + index * size, offset=at + index * size) for index in range(count)]
-        pointers = (ctypes.POINTER(Iocb) * count)(*map(ctypes.pointer, iocbs))
-        assert system_call(NR_IO_SUBMIT, context, ctypes.c_long(count), pointers) == count
-        events = (ctypes.c_int64 * (4 * count))()
-        assert system_call(NR_IO_GETEVENTS, context, ctypes.c_long(count), ctypes.c_long(count),
-                           events, None) == count
-        assert list(events[2::4]) == [size] * count
+    memory = mmap.mmap(-1, len(data))
+    memory[:] = data
+    assert together(disk.fd, IOCB_CMD_PWRITE, memory, size, at, RWF_ATOMIC) == \
+        [size] * (len(data) // size)
 
 
 @atomic

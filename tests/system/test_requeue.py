@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One leg is away, slow or busy, and more requests need it than the volume has tags: the other leg
+"""One leg is away, stuck or busy, and more requests need it than the volume has tags: the other leg
 goes on. With the stock stack each LUN has a queue of its own.
 """
 
+import contextlib
 import errno
 import fcntl
+import mmap
+import os
 import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from lab.aio import together
 from lab.disk import Direct, noise, same
-from lab.ghost import ISIDS, path_is
-from lab.shell import on_failure, udev_settle, wait_for, write
+from lab.ghost import ISIDS, path_is, state
+from lab.shell import on_failure, read, udev_settle, wait_for, write
+from lab.storage import partitioned
 from scripted.ghost import Gate
 from scripted.scenario import Held, Scenario
 from scripted.scsi import BUSY, READ_16, WRITE_16, Result
@@ -24,8 +30,12 @@ CHUNK = 64 << 10
 #: Tags
 DEPTH = 8
 WAITING = 4 * DEPTH
+#: A leg that has so many, and has answered none for STUCK_S, gets no more.
+PART = DEPTH // 4
+STUCK_S = 0.2
 LIMIT_S = 60
 BLKDISCARD, BLKZEROOUT = 0x1277, 0x127F
+IOCB_CMD_PREAD = 0
 
 
 class Away(Gate):
@@ -43,7 +53,7 @@ class Away(Gate):
         self.open(ISIDS[self.leg])
 
 
-class Slow(Held):
+class Stuck(Held):
     """It takes commands, and answers none."""
 
     def __init__(self):
@@ -87,6 +97,7 @@ class Legs:
 
     def __init__(self, make_server, make_volume, link, trouble, first=(), legs=2):
         self.servers, self.trouble = [make_server() for _ in range(legs)], trouble
+        self.troubled = False
         for index, server in enumerate(self.servers):
             hooks = trouble.hooks if index == legs - 1 else dict(first)
             server.load(Scenario("one of several", hooks=hooks),
@@ -101,8 +112,10 @@ class Legs:
 
     def begin(self):
         self.trouble.begin(self.volume, self.servers[-1])
+        self.troubled = True
 
     def end(self):
+        self.troubled = False
         self.trouble.end(self.servers[-1])
 
     def violations(self):
@@ -114,19 +127,40 @@ def place(index, leg):
     return (4 * index + leg) * CHUNK
 
 
-def goes_on(disk, seed):
+def write_and_read(disk, seed):
     for index in range(4):
         disk.write(place(index, 0), noise(BLOCK, seed + index))
     for index in range(4):
         same(disk.read(place(index, 0), BLOCK), noise(BLOCK, seed + index), "the other leg")
 
 
+def in_time(function, *args):
+    """In a thread of its own: one that waits for the disk hears no signal."""
+    return ThreadPoolExecutor(1).submit(function, *args).result(LIMIT_S)
+
+
+def goes_on(disk, seed):
+    in_time(write_and_read, disk, seed)
+
+
 def waiting_threads():
     """Threads of this process that wait for a disk."""
     count = 0
     for stat in Path("/proc/self/task").glob("*/stat"):
-        count += stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "D"
+        # Threads of a pool that was used before may just be ending.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            count += stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "D"
     return count
+
+
+def submit_all(pool, troubled, function, *args):
+    """Futures of function(index, ...); the first ones get the leg's part, if it has trouble."""
+    first = PART if troubled else 0
+    each = [pool.submit(function, index, *args) for index in range(first)]
+    if troubled:
+        wait_for("the first ones to wait", lambda: waiting_threads() >= first, LIMIT_S)
+        time.sleep(STUCK_S)
+    return each + [pool.submit(function, index, *args) for index in range(first, WAITING)]
 
 
 class Requests:
@@ -135,7 +169,7 @@ class Requests:
     def __init__(self, legs, size, to_write, seed=0):
         self.legs, self.size, self.seed = legs, size, seed
         self.pool = ThreadPoolExecutor(WAITING)
-        self.each = [self.pool.submit(self._one, index, to_write) for index in range(WAITING)]
+        self.each = submit_all(self.pool, legs.troubled, self._one, to_write)
 
     def _one(self, index, to_write):
         with Direct(self.legs.device) as disk:
@@ -158,7 +192,7 @@ class Requests:
             same(each.result(LIMIT_S), noise(self.size, self.seed + index), "what has waited")
 
 
-@pytest.mark.parametrize("trouble", [Away, Slow, Busy])
+@pytest.mark.parametrize("trouble", [Away, Stuck, Busy])
 @pytest.mark.parametrize(("to_write", "size"), [(False, BLOCK), (True, BLOCK), (False, 2 * CHUNK),
                                                 (True, 2 * CHUNK)],
                          ids=["reads", "writes", "reads of both", "writes of both"])
@@ -177,30 +211,30 @@ def test_the_other_leg_goes_on(make_server, make_volume, link, trouble, to_write
 
 
 def test_two_legs_beside_the_third(make_server, make_volume, link):
-    """Requests that need both of them go on, too."""
+    """Requests that need both of them go on, too, beside others that need one of them and the third."""
     legs = Legs(make_server, make_volume, link, Away(leg=2), legs=3)
 
     def one(index):
         with Direct(legs.device) as disk:
-            return disk.read((3 * index + 2) * CHUNK, BLOCK)
+            return disk.read((3 * index + 2) * CHUNK - BLOCK, 2 * BLOCK)
 
     with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING) as pool,
           on_failure(legs.volume.force_down)):
         legs.begin()
-        waiting = [pool.submit(one, index) for index in range(WAITING)]
+        waiting = submit_all(pool, True, one)
         wait_for("all to wait", lambda: waiting_threads() >= WAITING, LIMIT_S)
         for index in range(4):
-            at, data = (3 * index + 1) * CHUNK - BLOCK, noise(2 * BLOCK, index)
-            disk.write(at, data)
-            same(disk.read(at, len(data)), data, "the other legs")
+            at, data = (3 * (WAITING + index) + 1) * CHUNK - BLOCK, noise(2 * BLOCK, index)
+            in_time(disk.write, at, data)
+            same(in_time(disk.read, at, len(data)), data, "the other legs")
         legs.end()
-        assert {each.result(LIMIT_S) for each in waiting} == {bytes(BLOCK)}
+        assert {each.result(LIMIT_S) for each in waiting} == {bytes(2 * BLOCK)}
     assert legs.violations() == []
 
 
 def test_those_in_flight_when_it_is_lost(make_server, make_volume, link):
-    """As many as there may be, and they go on waiting."""
-    legs = Legs(make_server, make_volume, link, Slow())
+    """They go on waiting."""
+    legs = Legs(make_server, make_volume, link, Stuck())
     gate = Away()
     legs.servers[1].target.run.scenario.hooks.update(gate.hooks)
     with Direct(legs.device) as disk, on_failure(legs.volume.force_down):
@@ -227,7 +261,7 @@ def test_they_fail_with_the_leg(make_server, make_volume, link):
         assert [error.errno for error in waiting.errors()] == [errno.ENOLINK] * WAITING
         goes_on(disk, 100)
         legs.end()
-        wait_for("the leg", lambda: path_is(legs.volume, 0, live=True, leg=1), LIMIT_S)
+        wait_for("the leg", lambda: state(legs.volume) == "live", LIMIT_S)
         disk.write(place(0, 1), noise(BLOCK, 1))
     assert legs.violations() == []
 
@@ -255,7 +289,7 @@ def test_a_part_fails_while_another_is_kept(make_server, make_volume, link, to_w
         await run.target.respond(conn, task, Result.check(3, 0x11, 0))
         return True
 
-    legs = Legs(make_server, make_volume, link, Slow(), first={"on_command": on_command})
+    legs = Legs(make_server, make_volume, link, Stuck(), first={"on_command": on_command})
     write(Path("/sys/block") / legs.volume.device() / "queue" / "max_sectors_kb", CHUNK >> 10)
     at = place(WAITING, 0)
     with (Direct(legs.device) as disk, ThreadPoolExecutor(1) as pool,
@@ -287,7 +321,7 @@ def test_requests_without_data(make_server, make_volume, link, request_):
     with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING) as pool,
           on_failure(legs.volume.force_down)):
         legs.begin()
-        waiting = [pool.submit(one, index) for index in range(WAITING)]
+        waiting = submit_all(pool, True, one)
         wait_for("all to wait", lambda: waiting_threads() >= WAITING, LIMIT_S)
         goes_on(disk, 100)
         legs.end()
@@ -307,4 +341,61 @@ def test_fewer_requests(make_server, make_volume, link):
         goes_on(disk, 100)
         legs.end()
         waiting.same()
+    assert legs.violations() == []
+
+
+def test_joined_requests(make_server, make_volume, link):
+    """Of a process that submits neighbouring ones in one call: they are joined again."""
+    asked = []
+
+    async def on_command(_run, _conn, task):
+        if task.opcode == READ_16:
+            asked.append(struct.unpack_from(">Q", task.cdb, 2)[0])
+        return False
+
+    legs = Legs(make_server, make_volume, link, Away())
+    with Direct(legs.device) as disk, on_failure(legs.volume.force_down):
+        legs.begin()
+        waiting = Requests(legs, BLOCK, to_write=True).wait()
+        memory = mmap.mmap(-1, CHUNK)
+        call = ThreadPoolExecutor(1).submit(together, disk.fd, IOCB_CMD_PREAD, memory, BLOCK,
+                                            place(2 * WAITING, 1))
+        time.sleep(STUCK_S)
+        legs.servers[1].target.run.scenario.hooks["on_command"] = on_command
+        legs.end()
+        assert call.result(LIMIT_S) == [BLOCK] * (CHUNK // BLOCK)
+        waiting.same()
+        before = len(asked) - WAITING
+        assert 0 < before < CHUNK // BLOCK // 2
+    assert legs.violations() == []
+
+
+def test_a_partition_counts_what_was_kept(make_server, make_volume, link, udev_rules):
+    legs = Legs(make_server, make_volume, link, Away())
+    size = 4 * WAITING * CHUNK
+    partitioned(legs.device, size >> 9)
+    legs.volume.disable()
+    name = Path(legs.volume.enable()).resolve().name + "p1"
+    stat = Path("/sys/class/block") / name / "stat"
+    wait_for("the partition", stat.exists, LIMIT_S)
+    udev_settle()
+
+    def one(index):
+        fd = os.open(f"/dev/{name}", os.O_RDONLY | os.O_DIRECT)
+        try:
+            return os.preadv(fd, [mmap.mmap(-1, BLOCK)], place(index, 1))
+        finally:
+            os.close(fd)
+
+    def sectors_read():
+        return int(read(stat).split()[2])
+
+    with ThreadPoolExecutor(WAITING) as pool, on_failure(legs.volume.force_down):
+        legs.begin()
+        before = sectors_read()
+        waiting = submit_all(pool, True, one)
+        wait_for("all to wait", lambda: waiting_threads() >= WAITING, LIMIT_S)
+        legs.end()
+        assert [each.result(LIMIT_S) for each in waiting] == [BLOCK] * WAITING
+        assert sectors_read() - before == WAITING * BLOCK >> 9
     assert legs.violations() == []

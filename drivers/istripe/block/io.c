@@ -58,6 +58,8 @@ static void io_task_end(struct istripe_leg_task *leg_task)
 {
 	if (unlikely(leg_task->unserved))
 		istripe_unserved_end(leg_task);
+	if (leg_task->leg->volume->leg_count > 1)
+		istripe_requeue_task_end(leg_task->leg);
 	io_put(leg_task->io);
 }
 
@@ -879,8 +881,6 @@ void istripe_io_complete(struct request *rq)
 	struct istripe_io *io = blk_mq_rq_to_pdu(rq);
 	struct bio *bio;
 
-	if (io_volume(io)->leg_count > 1)
-		istripe_requeue_end(io);
 	istripe_writeback_count(io_volume(io), rq, io->status);
 	/*
 	 * A polled request ends where its answer is received, mostly in softirq. Older kernels

@@ -12,7 +12,6 @@
 #include "block/leg_task.h"
 #include "layout/stripe.h"
 
-struct istripe_requeue;
 struct istripe_volume;
 
 struct istripe_io {
@@ -23,7 +22,6 @@ struct istripe_io {
 	bool single_bio;		/* merged reads have failed: each bio is read for itself */
 	blk_status_t leg_status;	/* for reads of these, which are not asked again: */
 	DECLARE_BITMAP(failed_legs, ISTRIPE_STRIPE_LEGS_MAX);
-	struct istripe_requeue *requeue;	/* that it counts for, or NULL */
 	u32 task_count;
 	struct istripe_leg_task tasks[];	/* for each leg, or each part of its share */
 };

@@ -265,10 +265,10 @@ void istripe_volume_free(struct istripe_volume *volume)
 {
 	u32 i;
 
+	istripe_requeue_free(volume);
 	for (i = 0; i < volume->leg_count; i++)
 		istripe_leg_destroy(volume->legs[i]);
 	istripe_announce_stop(&volume->announce);
-	istripe_requeue_free(volume);
 	istripe_metadata_free(&volume->metadata);
 	istripe_queues_free(volume);
 	if (volume->id >= 0)

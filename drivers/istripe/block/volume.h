@@ -49,7 +49,7 @@ struct istripe_volume {
 	struct istripe_resize resize;
 	struct istripe_writeback writeback;
 	struct istripe_exclusive exclusive;
-	struct istripe_requeue_volume requeue;
+	struct workqueue_struct *requeue_wq;	/* of works that wait for tags; NULL: one leg */
 	struct istripe_write_protect write_protect;
 	struct istripe_host_disks host_disks;
 

@@ -35,3 +35,20 @@ def aio(depth):
         yield context
     finally:
         system_call(NR_IO_DESTROY, context)
+
+
+def together(fd, opcode, memory, size, at, rw_flags=0):
+    """Neighbouring requests of one size, in one call: the block layer may join them. Returns their
+    results.
+    """
+    count = len(memory) // size
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    iocbs = [Iocb(opcode=opcode, rw_flags=rw_flags, fd=fd, nbytes=size, buf=base + index * size,
+                  offset=at + index * size) for index in range(count)]
+    pointers = (ctypes.POINTER(Iocb) * count)(*map(ctypes.pointer, iocbs))
+    events = (ctypes.c_int64 * (4 * count))()
+    with aio(count) as context:
+        assert system_call(NR_IO_SUBMIT, context, ctypes.c_long(count), pointers) == count
+        assert system_call(NR_IO_GETEVENTS, context, ctypes.c_long(count), ctypes.c_long(count),
+                           events, None) == count
+    return list(events[2::4])
