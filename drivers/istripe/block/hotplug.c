@@ -5,7 +5,6 @@
 #include <linux/kernel.h>
 
 #include <istripe/reason.h>
-#include "block/bring_up.h"
 #include "block/hotplug.h"
 #include "block/latency.h"
 #include "block/leg.h"

@@ -1,45 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/completion.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
+#include <istripe/reason.h>
 #include "block/allowance.h"
 #include "block/delay.h"
 #include "block/ghost.h"
+#include "block/last_error.h"
 #include "block/leg.h"
 #include "block/leg_life.h"
 #include "block/nexus.h"
 #include "block/overlay.h"
 #include "block/path.h"
-
-void istripe_leg_stop_begin(struct istripe_leg *leg)
-{
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	istripe_leg_expire(leg);
-	mutex_lock(&leg->paths_lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		istripe_nexus_event(nexus, ISTRIPE_NEXUS_STOP);
-	mutex_unlock(&leg->paths_lock);
-}
-
-void istripe_leg_stop(struct istripe_leg *leg)
-{
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	istripe_leg_expire(leg);
-	mutex_lock(&leg->paths_lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		istripe_nexus_stop(nexus);
-	mutex_unlock(&leg->paths_lock);
-	istripe_ghosts_warn(leg, "it stops");
-	/* In this order: the first one may queue the second one. */
-	cancel_delayed_work_sync(&leg->fence_work);
-	istripe_overlays_stop(leg);
-	cancel_delayed_work_sync(&leg->recovery_work);
-	istripe_delay_stop(leg);
-	istripe_allowance_stop(leg);
-}
 
 void istripe_leg_add_path(struct istripe_leg *leg, struct istripe_path *path)
 {
@@ -110,6 +86,198 @@ struct istripe_leg *istripe_leg_create(struct istripe_volume *volume, u32 index,
 		return ERR_PTR(ret);
 	}
 	return leg;
+}
+
+/* A reserve nexus with saved unfenced writes logs in, too, even if it is not wanted by then. */
+static bool nexus_is_awaited(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->wanted) || istripe_leg_nexus_waits(nexus);
+}
+
+void istripe_leg_start(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	mutex_lock(&leg->paths_lock);
+	spin_lock_bh(&leg->lock);
+	WRITE_ONCE(leg->down_since, jiffies);
+	spin_unlock_bh(&leg->lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus_is_awaited(nexus))
+			istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
+	mutex_unlock(&leg->paths_lock);
+}
+
+int istripe_leg_nexus_error(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	struct istripe_reason last;
+
+	istripe_last_error_read(nexus, &last);
+	return istripe_reason_fail(why, nexus->first_error, "leg %u path %u: %s", nexus->leg->index,
+				   nexus->path->index, last.text);
+}
+
+/* Nothing may be served while saved unfenced writes of this nexus may be carried out. */
+static int leg_check_unfenced(struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	struct istripe_reason last;
+
+	/* A sibling cannot end them: nothing is proven of sessions of an earlier start. */
+	if (!istripe_leg_nexus_waits(nexus))
+		return 0;
+	istripe_last_error_read(nexus, &last);
+	return istripe_reason_fail(why, nexus->first_error ?: -ENOTCONN,
+				   "leg %u path %u has left writes that its target may still carry out, and cannot end them, see unfenced: %s",
+				   nexus->leg->index, nexus->path->index, last.text);
+}
+
+/* A path that leads to another LUN than the user has named is only a path that has failed. */
+static bool nexus_fails_leg(const struct istripe_nexus *nexus)
+{
+	return nexus->mismatch &&
+	       !(nexus->mismatch == -ENODEV && nexus->leg->designator_given);
+}
+
+/* Says more than the other one: the leg fails for it, or may come up when it is tried again. */
+static bool nexus_says_more(const struct istripe_nexus *nexus, const struct istripe_nexus *other)
+{
+	return !other || nexus_fails_leg(nexus) ||
+	       (other->first_error == -EACCES && !nexus_fails_leg(other));
+}
+
+/* Nexuses whose target was only unreachable go on trying. */
+static int leg_judge_first_results(struct istripe_leg *leg, struct istripe_reason *why)
+{
+	struct istripe_nexus *nexus, *failed = NULL;
+	u32 live = 0;
+	int ret;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!READ_ONCE(nexus->wanted))
+			continue;
+		if (!nexus->first_error)
+			live++;
+		else if (nexus_says_more(nexus, failed))
+			failed = nexus;
+	}
+	if (failed && (!live || nexus_fails_leg(failed)))
+		return istripe_leg_nexus_error(failed, why);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		ret = leg_check_unfenced(nexus, why);
+		if (ret)
+			return ret;
+	}
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (nexus->first_error)
+			istripe_nexus_persist(nexus);
+	return 0;
+}
+
+/* A nexus that is live, but over a port that takes no I/O. */
+static struct istripe_nexus *leg_find_unusable(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (READ_ONCE(nexus->live) && !istripe_nexus_usable(nexus))
+			return nexus;
+	return NULL;
+}
+
+/* While no port takes I/O the nexuses go on asking theirs. */
+static int leg_wait_usable(struct istripe_leg *leg, struct istripe_reason *why)
+{
+	struct istripe_nexus *nexus = leg_find_unusable(leg);
+	u32 timeout_ms;
+	long left;
+
+	if (READ_ONCE(leg->usable_nexuses) || !nexus)
+		return 0;
+	timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
+	left = wait_event_killable_timeout(leg->usable, READ_ONCE(leg->usable_nexuses),
+					   msecs_to_jiffies(timeout_ms));
+	if (left > 0)
+		return 0;
+	return istripe_reason_fail(why, left ? -EINTR : -ENODEV,
+				   "leg %u: no target port takes I/O: that of path %u is %s",
+				   leg->index, nexus->path->index,
+				   istripe_alua_state_name(READ_ONCE(nexus->access.state)));
+}
+
+int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
+{
+	struct istripe_nexus *nexus;
+	int ret = 0;
+	u32 at;
+
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at) {
+		if (!nexus_is_awaited(nexus) ||
+		    !wait_for_completion_killable(&nexus->first_result))
+			continue;
+		istripe_reason_set(why, "interrupted while %s was connecting", nexus->label);
+		ret = -EINTR;
+		break;
+	}
+	if (!ret)
+		ret = leg_judge_first_results(leg, why);
+	if (!ret)
+		ret = leg_wait_usable(leg, why);
+	mutex_lock(&leg->identify_lock);
+	leg->lun_final = true;
+	mutex_unlock(&leg->identify_lock);
+	mutex_unlock(&leg->paths_lock);
+	return ret;
+}
+
+int istripe_leg_check(struct istripe_leg *leg, struct istripe_reason *why)
+{
+	struct istripe_nexus *nexus;
+	struct istripe_reason last;
+	u32 at = 0;
+
+	if (READ_ONCE(leg->usable_nexuses))
+		return 0;
+	mutex_lock(&leg->paths_lock);
+	nexus = istripe_leg_next_nexus(leg, &at);
+	istripe_last_error_read(nexus, &last);
+	mutex_unlock(&leg->paths_lock);
+	return istripe_reason_fail(why, -ENOTCONN, "leg %u was lost again: %s", leg->index,
+				   last.text);
+}
+
+void istripe_leg_stop_begin(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_expire(leg);
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_nexus_event(nexus, ISTRIPE_NEXUS_STOP);
+	mutex_unlock(&leg->paths_lock);
+}
+
+void istripe_leg_stop(struct istripe_leg *leg)
+{
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_expire(leg);
+	mutex_lock(&leg->paths_lock);
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_nexus_stop(nexus);
+	mutex_unlock(&leg->paths_lock);
+	istripe_ghosts_warn(leg, "it stops");
+	/* In this order: the first one may queue the second one. */
+	cancel_delayed_work_sync(&leg->fence_work);
+	istripe_overlays_stop(leg);
+	cancel_delayed_work_sync(&leg->recovery_work);
+	istripe_delay_stop(leg);
+	istripe_allowance_stop(leg);
 }
 
 void istripe_leg_destroy(struct istripe_leg *leg)

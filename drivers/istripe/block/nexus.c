@@ -12,7 +12,6 @@
 #include "block/last_error.h"
 #include "block/leg.h"
 #include "block/leg_task.h"
-#include "block/moved_portal.h"
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/volume.h"

@@ -240,7 +240,7 @@ struct istripe_nexus {
 	struct istripe_ghosts ghosts;	/* writes of its lost session that were sent again */
 	bool wait_failed;		/* I/O has failed that waited for its fence */
 	struct istripe_way way;		/* of its session, or of the last one */
-	struct sockaddr_storage moved_to;	/* by the worker; AF_UNSPEC: none. moved_portal.h */
+	struct sockaddr_storage moved_to;	/* by the worker; AF_UNSPEC: none. backoff.h */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
 	u16 tpgt;			/* by the worker: of the last session, if @tpgt_known */
 	bool tpgt_known;

@@ -9,7 +9,6 @@
 #include <compat/workqueue.h>
 
 #include <istripe/reason.h>
-#include "block/bring_up.h"
 #include "block/carrier.h"
 #include "block/disk_names.h"
 #include "block/exclusive.h"

@@ -43,12 +43,6 @@ bool istripe_rx_is_much(const struct istripe_conn *conn);
 /* @conn is logged in, with its keys, and not started. */
 void istripe_rx_init(struct istripe_conn *conn);
 
-/*
- * Takes the SAM status of a task from rx.pdu, if it can be believed. For the receive side. Returns
- * 0, or -EPROTO with the reason in conn->rx.why.
- */
-int istripe_rx_take_status(struct istripe_conn *conn, struct istripe_task *task);
-
 /* Notes why what the target sent is not acceptable. For the receive side. Returns @error. */
 __printf(3, 4) int istripe_rx_reject(struct istripe_conn *conn, int error, const char *fmt, ...);
 

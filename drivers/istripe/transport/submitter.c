@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/prio.h>
 #include <linux/slab.h>
+#include <uapi/linux/sched/types.h>
 #include <compat/hrtimer.h>
+#include <compat/kthread.h>
 
 #include "transport/conn.h"
-#include "transport/sender.h"
 #include "transport/submitter.h"
 
 /* Commands left to the sender thread before a submitter sends again. */
@@ -15,6 +22,9 @@
 #define LEAST_NS	(2 * NSEC_PER_USEC)
 /* Deferred commands wait so long while the submitter computes; twice that at worst. */
 #define DEFERRED_TIME	ns_to_ktime(NSEC_PER_MSEC)
+
+static DEFINE_PER_CPU(struct kthread_worker *, senders);
+static int sender_hotplug_state;
 
 /*
  * How long a command takes to submit depends on the machine: hence the least that was seen on this
@@ -99,7 +109,7 @@ static enum hrtimer_restart submitter_timer_fires(struct hrtimer *timer)
 
 static void submitter_defer(struct istripe_submitter *submitter)
 {
-	istripe_sender_queue(submitter->cpu, &submitter->work);
+	kthread_queue_work(per_cpu(senders, submitter->cpu), &submitter->work);
 	/* A full barrier, list before flag: pairs with submitter_timer_fires(). */
 	if (xchg(&submitter->timed, true))
 		return;
@@ -179,4 +189,59 @@ void istripe_submitters_stop(struct istripe_conn *conn)
 		hrtimer_cancel(&submitter->timer);
 		kthread_cancel_work_sync(&submitter->work);
 	}
+}
+
+static int sender_start(unsigned int cpu)
+{
+	const struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = SCHED_BATCH,
+		.sched_nice = MIN_NICE,
+	};
+	struct kthread_worker *worker;
+
+	worker = istripe_compat_kthread_run_worker_on_cpu(cpu, "istripe_batch/%u");
+	if (IS_ERR(worker))
+		return PTR_ERR(worker);
+	per_cpu(senders, cpu) = worker;
+	return sched_setattr_nocheck(worker->task, &attr);
+}
+
+/* A thread that is woken while its processor is off-line, as at load, runs on another one. */
+static int sender_online(unsigned int cpu)
+{
+	set_cpus_allowed_ptr(per_cpu(senders, cpu)->task, cpumask_of(cpu));
+	return 0;
+}
+
+int istripe_sender_init(void)
+{
+	unsigned int cpu;
+	int ret = 0;
+
+	for_each_possible_cpu(cpu) {
+		ret = sender_start(cpu);
+		if (ret)
+			goto stop;
+	}
+	ret = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "istripe:online", sender_online,
+					NULL);
+	if (ret < 0)
+		goto stop;
+	sender_hotplug_state = ret;
+	return 0;
+stop:
+	istripe_sender_exit();
+	return ret;
+}
+
+void istripe_sender_exit(void)
+{
+	unsigned int cpu;
+
+	if (sender_hotplug_state)
+		cpuhp_remove_state_nocalls(sender_hotplug_state);
+	for_each_possible_cpu(cpu)
+		if (per_cpu(senders, cpu))
+			kthread_destroy_worker(per_cpu(senders, cpu));
 }

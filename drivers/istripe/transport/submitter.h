@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Submitters: the threads that submit commands to a connection. One sends its command itself, or
- * defers it, for others are about to follow: its processor's sender thread (sender.h) sends it.
- * The hints about the thread that submitted last need no lock: a wrong guess costs time only.
+ * defers it, for others are about to follow: the sender thread of its processor sends it. The hints
+ * about the thread that submitted last need no lock: a wrong guess costs time only.
+ *
+ * There is one sender thread for each processor, for all connections. They are SCHED_BATCH, so
+ * waking one does not preempt the submitter, which goes on and submits more. The sender runs as
+ * soon as the submitter pauses, at the latest at the scheduler's next tick. Commands that follow
+ * closely are thus sent together. A worker of a workqueue would preempt the submitter after the
+ * first command, a thread on an idle processor would not wait for more.
  */
 #ifndef ISTRIPE_TRANSPORT_SUBMITTER_H
 #define ISTRIPE_TRANSPORT_SUBMITTER_H
@@ -47,5 +53,9 @@ void istripe_conn_submit(struct istripe_conn *conn, struct istripe_task *task,
 
 /* Sends what is queued, or leaves it to the thread that is sending. Sleeps; without socket lock. */
 void istripe_conn_flush(struct istripe_conn *conn);
+
+/* Starts and ends the sender threads; no connections are left by then. */
+int istripe_sender_init(void);
+void istripe_sender_exit(void);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "transport/inject.h"
 #include "transport/resolve.h"
-#include "transport/sender.h"
 #include "transport/socket.h"
+#include "transport/submitter.h"
 #include "transport/transport.h"
 #include "transport/zerocopy.h"
 
