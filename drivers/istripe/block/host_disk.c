@@ -54,6 +54,91 @@ struct search {
 	struct istripe_reason *why;
 };
 
+/* Other volumes */
+
+/* The first of legs 0..@end - 1 that is the LUN; either may be known by another designator. */
+static const struct istripe_leg *leg_of_lun(const struct istripe_volume *volume, u32 end,
+					    const struct istripe_lun *lun)
+{
+	const struct istripe_lun *other;
+	u32 i;
+
+	for (i = 0; i < end; i++) {
+		other = &volume->legs[i]->lun;
+		if (istripe_lun_was(other, lun->designator, "") ||
+		    istripe_lun_was(lun, other->designator, ""))
+			return volume->legs[i];
+	}
+	return NULL;
+}
+
+static int lun_claim_check(const struct istripe_volume *volume, u32 index,
+			   struct istripe_reason *why)
+{
+	const struct istripe_lun *lun = &volume->legs[index]->lun;
+	const struct istripe_leg *leg = leg_of_lun(volume, index, lun);
+	const struct istripe_volume *other;
+
+	if (leg)
+		return istripe_reason_fail(why, -EINVAL, "legs %u and %u are the same LUN, %s",
+					   leg->index, index, lun->designator);
+	list_for_each_entry(other, &started, host_disks.entry) {
+		leg = leg_of_lun(other, other->leg_count, lun);
+		if (!leg)
+			continue;
+		return istripe_reason_fail(why, -EBUSY,
+					   "leg %u is LUN %s, which is leg %u of volume %s already: that volume must be down first",
+					   index, lun->designator, leg->index, other->name);
+	}
+	return 0;
+}
+
+static int luns_claim(struct istripe_volume *volume, struct istripe_reason *why)
+{
+	int ret = 0;
+	u32 i;
+
+	mutex_lock(&started_lock);
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		ret = lun_claim_check(volume, i, why);
+	/* On the list before the search: no disk that comes meanwhile is missed. */
+	if (!ret)
+		list_add(&volume->host_disks.entry, &started);
+	mutex_unlock(&started_lock);
+	return ret;
+}
+
+static bool volume_is_array(const struct istripe_volume *other, const u8 *uuid)
+{
+	return other->host_disks.array &&
+	       !memcmp(other->metadata.legs[0].array_uuid, uuid,
+		       sizeof(other->metadata.legs[0].array_uuid));
+}
+
+int istripe_host_disks_claim_array(struct istripe_volume *volume, struct istripe_reason *why)
+{
+	const struct istripe_volume *other;
+	const u8 *uuid;
+	int ret = 0;
+
+	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
+		return 0;
+	uuid = volume->metadata.legs[0].array_uuid;
+	mutex_lock(&started_lock);
+	list_for_each_entry(other, &started, host_disks.entry) {
+		if (!volume_is_array(other, uuid))
+			continue;
+		istripe_reason_set(why,
+				   "its superblocks are of array %4phN:%4phN:%4phN:%4phN, which is volume %s already: these LUNs, or that volume's, are copies",
+				   uuid, uuid + 4, uuid + 8, uuid + 12, other->name);
+		ret = -EBUSY;
+		break;
+	}
+	volume->host_disks.array = !ret;
+	mutex_unlock(&started_lock);
+	return ret;
+}
+
 /* The leg that a SCSI device is */
 
 /* Either may be known by another designator of the same LUN. */
@@ -320,7 +405,7 @@ static void device_check_volumes(struct scsi_device *sdev)
 
 	mutex_lock(&started_lock);
 	list_for_each_entry(volume, &started, host_disks.entry)
-		if (leg_of_device(volume, sdev))
+		if (!volume->host_disks.ending && leg_of_device(volume, sdev))
 			host_disks_check(volume);
 	mutex_unlock(&started_lock);
 }
@@ -355,7 +440,7 @@ static void device_gone(ISTRIPE_COMPAT_CLASS_DEVICE(dev))
 
 	mutex_lock(&started_lock);
 	list_for_each_entry(volume, &started, host_disks.entry) {
-		disk = disk_find(volume, class_to_sdev(dev));
+		disk = volume->host_disks.ending ? NULL : disk_find(volume, class_to_sdev(dev));
 		if (!disk)
 			continue;
 		disk->sdev = NULL;
@@ -440,10 +525,9 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 	};
 	int ret;
 
-	/* On the list before the search: no disk that comes meanwhile is missed. */
-	mutex_lock(&started_lock);
-	list_add(&volume->host_disks.entry, &started);
-	mutex_unlock(&started_lock);
+	ret = luns_claim(volume, why);
+	if (ret)
+		return ret;
 	host_disks_wait(volume);
 	ret = class_for_each_device(host_devices.class, NULL, &search, device_check);
 	if (!ret && search.again)
@@ -454,12 +538,15 @@ int istripe_host_disks_start(struct istripe_volume *volume, enum istripe_host_di
 void istripe_host_disks_stop(struct istripe_volume *volume)
 {
 	mutex_lock(&started_lock);
-	list_del_init(&volume->host_disks.entry);
+	volume->host_disks.ending = true;
 	mutex_unlock(&started_lock);
-	/* Off the list nothing else queues the work again or finds the disks. */
+	/* Now nothing else queues the work again or finds the disks. */
 	cancel_delayed_work_sync(&volume->host_disks.work);
 	disks_free(&volume->host_disks.known);
-	INIT_LIST_HEAD(&volume->host_disks.known);
+	/* Last: another volume may claim the LUNs at once. */
+	mutex_lock(&started_lock);
+	list_del(&volume->host_disks.entry);
+	mutex_unlock(&started_lock);
 }
 
 int istripe_host_disks_register(void)

@@ -11,7 +11,6 @@
 #include <istripe/reason.h>
 #include "block/carrier.h"
 #include "block/disk_names.h"
-#include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/io_prepare.h"
 #include "block/leg_life.h"
@@ -107,13 +106,6 @@ static void volume_stop_legs(struct istripe_volume *volume)
 		istripe_leg_stop(volume->legs[i]);
 		istripe_proof_stop(volume->legs[i]);
 	}
-}
-
-/* Called when nothing of ours is written on the LUNs any more. */
-static void volume_drop_luns(struct istripe_volume *volume)
-{
-	istripe_host_disks_stop(volume);
-	istripe_exclusive_drop(volume);
 }
 
 /* From now on a LUN is as large as it must be, or its path is not used. */
@@ -336,7 +328,6 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	init_completion(&volume->scanned);
 	istripe_announce_init(&volume->announce);
 	istripe_resize_init(&volume->resize);
-	INIT_LIST_HEAD(&volume->exclusive.entry);
 	istripe_host_disks_init(volume);
 	istripe_writeback_init(&volume->writeback);
 	istripe_write_protect_init(&volume->write_protect);
@@ -383,13 +374,11 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	}
 	ret = volume_start_legs(volume, why);
 	if (!ret)
-		ret = istripe_exclusive_luns(volume, why);
-	if (!ret)
 		ret = istripe_host_disks_start(volume, params->host_disks, why);
 	if (!ret)
 		ret = volume_set_geometry(volume, params, why);
 	if (!ret)
-		ret = istripe_exclusive_array(volume, why);
+		ret = istripe_host_disks_claim_array(volume, why);
 	if (!ret) {
 		ret = volume_add_disk(volume);
 		if (ret)
@@ -398,7 +387,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	}
 	if (ret) {
 		volume_stop_legs(volume);
-		volume_drop_luns(volume);
+		istripe_host_disks_stop(volume);
 		istripe_volume_free(volume);
 		return ERR_PTR(ret);
 	}
@@ -457,7 +446,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	/* Only after the last I/O: the holder of the RTNL may wait for I/O of ours. */
 	istripe_carrier_ignore(volume);
 	volume_stop_legs(volume);
-	volume_drop_luns(volume);
+	istripe_host_disks_stop(volume);
 	/* Again: the worker of a nexus may have queued them meanwhile. */
 	istripe_resize_stop(volume);
 	istripe_write_protect_stop(volume);

@@ -13,7 +13,6 @@
 #include <istripe/params.h>
 #include "block/announce.h"
 #include "block/carrier.h"
-#include "block/exclusive.h"
 #include "block/host_disk.h"
 #include "block/leg.h"
 #include "block/metadata.h"
@@ -48,7 +47,6 @@ struct istripe_volume {
 	struct istripe_metadata metadata;
 	struct istripe_resize resize;
 	struct istripe_writeback writeback;
-	struct istripe_exclusive exclusive;
 	struct workqueue_struct *requeue_wq;	/* of works that wait for tags; NULL: one leg */
 	struct istripe_write_protect write_protect;
 	struct istripe_host_disks host_disks;
