@@ -25,16 +25,15 @@
 #include "control/sysfs_dir.h"
 #include "control/table.h"
 
-/* As mdadm writes it. */
+/* As mdadm writes it; empty without superblocks. */
 static ssize_t uuid_emit(const u8 *uuid, char *page)
 {
+	if (!uuid)
+		return sysfs_emit(page, "\n");
 	return sysfs_emit(page, "%4phN:%4phN:%4phN:%4phN\n", uuid, uuid + 4, uuid + 8, uuid + 12);
 }
 
 /* Leg */
-
-#define LEG_FILE(_name, ...)								\
-	ISTRIPE_SYSFS_VALUE(leg, _name, struct istripe_leg *leg, __VA_ARGS__)
 
 #define LEG_SETTING(_name, _file, ...)							\
 	ISTRIPE_SYSFS_SETTING_##_file(leg, _name,					\
@@ -43,39 +42,20 @@ static ssize_t uuid_emit(const u8 *uuid, char *page)
 
 ISTRIPE_LEG_SETTINGS(LEG_SETTING)
 
-LEG_FILE(state, "%s", istripe_leg_state_name(istripe_leg_state(leg)));
-
-/* The identity was found before the volume was up and has been the same ever since. */
-LEG_FILE(designator, "%s", leg->lun.designator);
-LEG_FILE(serial, "%s", leg->lun.serial);
-LEG_FILE(commands, "%lld", atomic64_read(&leg->commands));
-LEG_FILE(redriven, "%lld", atomic64_read(&leg->redriven));
-LEG_FILE(overlay_bytes, "%u", READ_ONCE(leg->overlays.bytes));
-LEG_FILE(retried, "%lld", atomic64_read(&leg->retried));
-
-static ssize_t leg_waiting_ms_show(const struct istripe_sysfs_file *file, void *object, char *page)
+static u32 leg_waiting_ms(struct istripe_leg *leg)
 {
 	struct istripe_reason why;
 
-	return sysfs_emit(page, "%u\n", istripe_unserved_ms(object, &why));
+	return istripe_unserved_ms(leg, &why);
 }
 
-ISTRIPE_SYSFS_FILE(leg, waiting_ms, 0444, .show = leg_waiting_ms_show);
-
-static ssize_t leg_last_error_show(const struct istripe_sysfs_file *file, void *object, char *page)
+static ssize_t leg_emit_last_error(struct istripe_leg *leg, char *page)
 {
 	struct istripe_reason why;
 
-	istripe_outage_report_why(object, &why);
+	istripe_outage_report_why(leg, &why);
 	return sysfs_emit(page, "%s\n", why.text);
 }
-
-ISTRIPE_SYSFS_FILE(leg, last_error, 0444, .show = leg_last_error_show);
-LEG_FILE(busy_ms, "%u", istripe_allowance_busy_ms(leg));
-LEG_FILE(down_ms, "%u", istripe_outage_report_ms(leg));
-LEG_FILE(recovery_left_ms, "%d", istripe_outage_report_left_ms(leg));
-LEG_FILE(write_protected, "%s", istripe_protected_name(READ_ONCE(leg->protected)));
-LEG_FILE(lun_reset, "%s", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
 
 static const struct istripe_md *leg_super(const struct istripe_leg *leg)
 {
@@ -84,23 +64,39 @@ static const struct istripe_md *leg_super(const struct istripe_leg *leg)
 	return legs ? &legs[leg->index] : NULL;
 }
 
-static ssize_t leg_device_uuid_show(const struct istripe_sysfs_file *file, void *object, char *page)
+static ssize_t leg_emit_events(const struct istripe_leg *leg, char *page)
 {
-	const struct istripe_md *super = leg_super(object);
-
-	return super ? uuid_emit(super->device_uuid, page) : sysfs_emit(page, "\n");
-}
-
-ISTRIPE_SYSFS_FILE(leg, device_uuid, 0444, .show = leg_device_uuid_show);
-
-static ssize_t leg_events_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	const struct istripe_md *super = leg_super(object);
+	const struct istripe_md *super = leg_super(leg);
 
 	return super ? sysfs_emit(page, "%llu\n", super->events) : sysfs_emit(page, "\n");
 }
 
-ISTRIPE_SYSFS_FILE(leg, events, 0444, .show = leg_events_show);
+/* The identity was found before the volume was up and has been the same ever since. */
+#define LEG_FILES(_row)									\
+	_row(state, sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_leg_state(leg))))	\
+	_row(designator, sysfs_emit(page, "%s\n", leg->lun.designator))			\
+	_row(serial, sysfs_emit(page, "%s\n", leg->lun.serial))				\
+	_row(device_uuid, uuid_emit(leg_super(leg) ? leg_super(leg)->device_uuid : NULL, page))	\
+	_row(events, leg_emit_events(leg, page))					\
+	_row(commands, sysfs_emit(page, "%lld\n", atomic64_read(&leg->commands)))	\
+	_row(redriven, sysfs_emit(page, "%lld\n", atomic64_read(&leg->redriven)))	\
+	_row(overlay_bytes, sysfs_emit(page, "%u\n", READ_ONCE(leg->overlays.bytes)))	\
+	_row(retried, sysfs_emit(page, "%lld\n", atomic64_read(&leg->retried)))		\
+	_row(waiting_ms, sysfs_emit(page, "%u\n", leg_waiting_ms(leg)))			\
+	_row(last_error, leg_emit_last_error(leg, page))				\
+	_row(busy_ms, sysfs_emit(page, "%u\n", istripe_allowance_busy_ms(leg)))		\
+	_row(down_ms, sysfs_emit(page, "%u\n", istripe_outage_report_ms(leg)))		\
+	_row(recovery_left_ms, sysfs_emit(page, "%d\n", istripe_outage_report_left_ms(leg)))	\
+	_row(write_protected,								\
+	     sysfs_emit(page, "%s\n", istripe_protected_name(READ_ONCE(leg->protected))))	\
+	_row(lun_reset,									\
+	     sysfs_emit(page, "%s\n", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset))))
+
+#define LEG_FILE(_name, _emit)								\
+	ISTRIPE_SYSFS_SHOW(leg, _name, NULL, struct istripe_leg *leg, _emit);
+#define LEG_FILE_ATTR(_name, ...)	ISTRIPE_SYSFS_ATTR(leg, _name)
+
+LEG_FILES(LEG_FILE)
 
 /* Those of paths that were taken out meanwhile are in one of both: it never falls. */
 static ssize_t leg_latency_show(const struct istripe_sysfs_file *file, void *object, char *page)
@@ -125,24 +121,9 @@ static ssize_t leg_latency_show(const struct istripe_sysfs_file *file, void *obj
 ISTRIPE_SYSFS_LATENCY_FILES(leg);
 
 static struct attribute *leg_attrs[] = {
-	&leg_file_state.attr,
-	ISTRIPE_LEG_SETTINGS(LEG_ATTR)
-	&leg_file_designator.attr,
-	&leg_file_serial.attr,
-	&leg_file_device_uuid.attr,
-	&leg_file_events.attr,
-	&leg_file_commands.attr,
-	&leg_file_redriven.attr,
-	&leg_file_overlay_bytes.attr,
-	&leg_file_retried.attr,
-	&leg_file_waiting_ms.attr,
-	&leg_file_last_error.attr,
-	&leg_file_busy_ms.attr,
-	&leg_file_down_ms.attr,
-	&leg_file_recovery_left_ms.attr,
+	LEG_FILES(LEG_FILE_ATTR)
 	ISTRIPE_SYSFS_LATENCY_ATTRS(leg)
-	&leg_file_lun_reset.attr,
-	&leg_file_write_protected.attr,
+	ISTRIPE_LEG_SETTINGS(LEG_ATTR)
 	NULL,
 };
 ATTRIBUTE_GROUPS(leg);
@@ -150,34 +131,26 @@ ISTRIPE_SYSFS_DIR_TYPE(leg);
 
 /* Volume */
 
-#define VOLUME_FILE(_name, ...)								\
-	ISTRIPE_SYSFS_VALUE(volume, _name, const struct istripe_volume *volume, __VA_ARGS__)
+#define VOLUME_FILES(_row)								\
+	_row(state,									\
+	     sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_volume_state(volume))))	\
+	_row(name, sysfs_emit(page, "%s\n", volume->name))				\
+	_row(chunk_bytes,								\
+	     sysfs_emit(page, "%u\n", volume->stripe.chunk_sectors << SECTOR_SHIFT))	\
+	_row(poll_queues, sysfs_emit(page, "%u\n", volume->poll_queue_count))		\
+	_row(metadata,									\
+	     istripe_setting_show(&istripe_volume_settings[ISTRIPE_VOLUME_SETTING_metadata],	\
+				  &volume->metadata.kind, page))			\
+	_row(array_uuid, uuid_emit(volume->metadata.legs ?				\
+				   volume->metadata.legs[0].array_uuid : NULL, page))	\
+	_row(data_offset_bytes,								\
+	     sysfs_emit(page, "%llu\n", volume->stripe.leg_offset_sectors << SECTOR_SHIFT))
 
-VOLUME_FILE(state, "%s", istripe_leg_state_name(istripe_volume_state(volume)));
-VOLUME_FILE(name, "%s", volume->name);
-VOLUME_FILE(chunk_bytes, "%u", volume->stripe.chunk_sectors << SECTOR_SHIFT);
-VOLUME_FILE(poll_queues, "%u", volume->poll_queue_count);
-VOLUME_FILE(data_offset_bytes, "%llu", volume->stripe.leg_offset_sectors << SECTOR_SHIFT);
+#define VOLUME_FILE(_name, _emit)							\
+	ISTRIPE_SYSFS_SHOW(volume, _name, NULL, const struct istripe_volume *volume, _emit);
+#define VOLUME_FILE_ATTR(_name, ...)	ISTRIPE_SYSFS_ATTR(volume, _name)
 
-static ssize_t volume_metadata_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	const struct istripe_volume *volume = object;
-
-	return istripe_setting_show(file->setting, &volume->metadata.kind, page);
-}
-
-ISTRIPE_SYSFS_FILE(volume, metadata, 0444, .show = volume_metadata_show,
-		   .setting = &istripe_volume_settings[ISTRIPE_VOLUME_SETTING_metadata]);
-
-static ssize_t volume_array_uuid_show(const struct istripe_sysfs_file *file, void *object,
-				      char *page)
-{
-	const struct istripe_md *legs = ((const struct istripe_volume *)object)->metadata.legs;
-
-	return legs ? uuid_emit(legs[0].array_uuid, page) : sysfs_emit(page, "\n");
-}
-
-ISTRIPE_SYSFS_FILE(volume, array_uuid, 0444, .show = volume_array_uuid_show);
+VOLUME_FILES(VOLUME_FILE)
 
 #define VOLUME_SETTING(_name, _file, ...)						\
 	ISTRIPE_SYSFS_SETTING_##_file(volume, _name,					\
@@ -205,15 +178,9 @@ static ssize_t volume_rescan_store(const struct istripe_sysfs_file *file, void *
 ISTRIPE_SYSFS_FILE(volume, rescan, 0200, .store = volume_rescan_store);
 
 static struct attribute *volume_attrs[] = {
-	&volume_file_state.attr,
-	&volume_file_name.attr,
+	VOLUME_FILES(VOLUME_FILE_ATTR)
+	ISTRIPE_SYSFS_ATTR(volume, rescan)
 	ISTRIPE_VOLUME_SETTINGS(VOLUME_ATTR)
-	&volume_file_chunk_bytes.attr,
-	&volume_file_poll_queues.attr,
-	&volume_file_metadata.attr,
-	&volume_file_array_uuid.attr,
-	&volume_file_data_offset_bytes.attr,
-	&volume_file_rescan.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(volume);

@@ -26,7 +26,7 @@ static ssize_t dir_show(struct kobject *kobj, struct attribute *attr, char *page
 
 	if (!file->show)
 		return -EACCES;
-	return file->show(file, to_dir(kobj)->object, page);
+	return (file->within ?: file->show)(file, to_dir(kobj)->object, page);
 }
 
 static ssize_t dir_store(struct kobject *kobj, struct attribute *attr, const char *page,

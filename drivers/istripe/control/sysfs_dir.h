@@ -37,6 +37,7 @@ struct istripe_sysfs_dir {
 /**
  * struct istripe_sysfs_file - a file
  * @attr:	name and mode
+ * @within:	calls @show with what it shows, in a section or under a lock; NULL: nothing to enter
  * @show:	value and newline to a page
  * @store:	page to value, or NULL
  * @setting:	for files that are a setting: which
@@ -46,6 +47,7 @@ struct istripe_sysfs_dir {
  */
 struct istripe_sysfs_file {
 	struct attribute attr;
+	ssize_t (*within)(const struct istripe_sysfs_file *file, void *object, char *page);
 	ssize_t (*show)(const struct istripe_sysfs_file *file, void *object, char *page);
 	ssize_t (*store)(const struct istripe_sysfs_file *file, void *object, const char *page,
 			 size_t count);
@@ -61,16 +63,22 @@ static struct istripe_sysfs_file _prefix##_file_##_name = {			\
 	.attr = { .name = __stringify(_name), .mode = (_mode) }, __VA_ARGS__	\
 }
 
-/* A file that shows @_value, of the object that the pointer @_object is declared for. */
-#define ISTRIPE_SYSFS_VALUE(_prefix, _name, _object, _fmt, _value)		\
+/*
+ * A file that shows what @_emit writes to page, called by @_within; it is of the object that the
+ * pointer @_object is declared for.
+ */
+#define ISTRIPE_SYSFS_SHOW(_prefix, _name, _within, _object, _emit)		\
 static ssize_t _prefix##_##_name##_show(const struct istripe_sysfs_file *file,	\
 					void *object, char *page)		\
 {										\
 	_object = object;							\
 										\
-	return sysfs_emit(page, _fmt "\n", _value);				\
+	return _emit;								\
 }										\
-ISTRIPE_SYSFS_FILE(_prefix, _name, 0444, .show = _prefix##_##_name##_show)
+ISTRIPE_SYSFS_FILE(_prefix, _name, 0444, .within = _within, .show = _prefix##_##_name##_show)
+
+/* Its place in a list of attributes. */
+#define ISTRIPE_SYSFS_ATTR(_prefix, _name)	&_prefix##_file_##_name.attr,
 
 /*
  * The files of a row of the table of settings, and their place in a list of attributes, by the
@@ -87,8 +95,8 @@ ISTRIPE_SYSFS_FILE(_prefix, _name, 0444, .show = _prefix##_##_name##_show)
 #define ISTRIPE_SYSFS_ATTR_fixed(...)
 #define ISTRIPE_SYSFS_ATTR_secret(...)
 #define ISTRIPE_SYSFS_ATTR_hotplug(...)
-#define ISTRIPE_SYSFS_ATTR_shown(_prefix, _name)	&_prefix##_file_##_name.attr,
-#define ISTRIPE_SYSFS_ATTR_live	ISTRIPE_SYSFS_ATTR_shown
+#define ISTRIPE_SYSFS_ATTR_shown	ISTRIPE_SYSFS_ATTR
+#define ISTRIPE_SYSFS_ATTR_live		ISTRIPE_SYSFS_ATTR
 
 ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *object,
 				   char *page);
@@ -102,9 +110,9 @@ ssize_t istripe_sysfs_setting_show(const struct istripe_sysfs_file *file, void *
 	ISTRIPE_SYSFS_LATENCY_FILE(_prefix, write, ISTRIPE_LATENCY_WRITE);	\
 	ISTRIPE_SYSFS_LATENCY_FILE(_prefix, other, ISTRIPE_LATENCY_OTHER)
 #define ISTRIPE_SYSFS_LATENCY_ATTRS(_prefix)					\
-	&_prefix##_file_latency_read.attr,					\
-	&_prefix##_file_latency_write.attr,					\
-	&_prefix##_file_latency_other.attr,
+	ISTRIPE_SYSFS_ATTR(_prefix, latency_read)				\
+	ISTRIPE_SYSFS_ATTR(_prefix, latency_write)				\
+	ISTRIPE_SYSFS_ATTR(_prefix, latency_other)
 
 /* The sum, then the buckets. */
 ssize_t istripe_sysfs_latency_emit(char *page, const struct istripe_latency *latency);

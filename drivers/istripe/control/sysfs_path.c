@@ -22,73 +22,34 @@
 #include "control/table.h"
 
 /* Nexuses may go while a file is read: not before the section ends. */
-static int nexuses_lock(const struct istripe_path *path)
-	__acquires(&path->leg->srcu)
+static ssize_t path_section(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	return srcu_read_lock(&path->leg->srcu);
-}
+	struct istripe_path *path = object;
+	int section = srcu_read_lock(&path->leg->srcu);
+	ssize_t ret = file->show(file, path, page);
 
-static void nexuses_unlock(const struct istripe_path *path, int section)
-	__releases(&path->leg->srcu)
-{
 	srcu_read_unlock(&path->leg->srcu, section);
-}
-
-static ssize_t path_state_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	int section = nexuses_lock(object);
-	ssize_t ret = sysfs_emit(page, "%s\n",
-				 istripe_path_state_name(istripe_path_state(object)));
-
-	nexuses_unlock(object, section);
 	return ret;
 }
 
-ISTRIPE_SYSFS_FILE(path, state, 0444, .show = path_state_show);
-
-static ssize_t path_last_error_show(const struct istripe_sysfs_file *file, void *object,
-				    char *page)
+static ssize_t path_locked(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	int section = nexuses_lock(object);
+	struct istripe_path *path = object;
+	ssize_t ret;
+
+	spin_lock_bh(&path->leg->lock);
+	ret = file->show(file, path, page);
+	spin_unlock_bh(&path->leg->lock);
+	return ret;
+}
+
+static ssize_t path_emit_last_error(const struct istripe_path *path, char *page)
+{
 	struct istripe_reason why;
 
-	istripe_path_last_error(object, &why);
-	nexuses_unlock(object, section);
+	istripe_path_last_error(path, &why);
 	return sysfs_emit(page, "%s\n", why.text);
 }
-
-ISTRIPE_SYSFS_FILE(path, last_error, 0444, .show = path_last_error_show);
-
-static ssize_t path_holding_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	int section = nexuses_lock(object);
-	const char *holding = istripe_path_holding(object);
-
-	nexuses_unlock(object, section);
-	return sysfs_emit(page, "%s\n", holding);
-}
-
-ISTRIPE_SYSFS_FILE(path, holding, 0444, .show = path_holding_show);
-
-/* Empty when the target does not tell; of several sessions that of the first one. */
-#define PATH_ACCESS(_name, _format, ...)							\
-static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
-				   char *page)						\
-{											\
-	const struct istripe_path *path = object;					\
-	struct istripe_access access;							\
-											\
-	spin_lock_bh(&path->leg->lock);							\
-	access = path->nexuses[0]->access;						\
-	spin_unlock_bh(&path->leg->lock);						\
-	return access.known ? sysfs_emit(page, _format "\n", __VA_ARGS__) :		\
-	       sysfs_emit(page, "\n");							\
-}											\
-ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
-
-PATH_ACCESS(access_state, "%s", istripe_alua_state_name(access.state));
-PATH_ACCESS(preferred, "%d", access.preferred);
-PATH_ACCESS(port_group, "%u", access.group);
 
 static bool path_may_fence_nexus(const struct istripe_nexus *nexus,
 				 const struct istripe_path *through)
@@ -120,138 +81,130 @@ static bool path_may_fence(const struct istripe_path *path,
 	return any;
 }
 
-static ssize_t path_fenced_through_show(const struct istripe_sysfs_file *file, void *object,
-					char *page)
+static ssize_t path_emit_fenced_through(const struct istripe_path *path, char *page)
 {
-	const struct istripe_path *path = object;
-	struct istripe_leg *leg = path->leg;
 	const struct istripe_path *other;
 	int used = 0;
 	u32 at;
 
-	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_path(leg, other, at)
+	istripe_leg_for_each_path(path->leg, other, at)
 		if (path_may_fence(path, other))
 			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "", other->index);
-	spin_unlock_bh(&leg->lock);
 	return used + sysfs_emit_at(page, used, "\n");
 }
 
-ISTRIPE_SYSFS_FILE(path, fenced_through, 0444, .show = path_fenced_through_show);
-
 /* Of the first of its sessions that has no sibling. */
-static ssize_t path_unproven_show(const struct istripe_sysfs_file *file, void *object, char *page)
+static const char *path_unproven(const struct istripe_path *path)
 {
-	const struct istripe_path *path = object;
-	struct istripe_leg *leg = path->leg;
 	const struct istripe_nexus *nexus;
 	const char *why = "";
-	ssize_t used;
 	u32 at;
 
-	spin_lock_bh(&leg->lock);
-	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO)
+	if (READ_ONCE(path->leg->fence) == ISTRIPE_FENCE_AUTO)
 		istripe_path_for_each_nexus(path, nexus, at)
 			if (!*why)
 				why = nexus->unproven;
-	used = sysfs_emit(page, "%s\n", why);
-	spin_unlock_bh(&leg->lock);
-	return used;
+	return why;
 }
 
-ISTRIPE_SYSFS_FILE(path, unproven, 0444, .show = path_unproven_show);
-
 /* Of the first of its sessions that the target has sent somewhere for good. */
-static ssize_t path_moved_to_show(const struct istripe_sysfs_file *file, void *object, char *page)
+static ssize_t path_emit_moved_to(const struct istripe_path *path, char *page)
 {
-	struct sockaddr_storage portal = { .ss_family = AF_UNSPEC };
-	const struct istripe_path *path = object;
 	const struct istripe_nexus *nexus;
 	u32 at;
 
-	spin_lock_bh(&path->leg->lock);
 	istripe_path_for_each_nexus(path, nexus, at)
-		if (portal.ss_family == AF_UNSPEC)
-			portal = nexus->moved_to;
-	spin_unlock_bh(&path->leg->lock);
-	return portal.ss_family == AF_UNSPEC ? sysfs_emit(page, "\n") :
-					       sysfs_emit(page, "%pISpc\n", &portal);
+		if (nexus->moved_to.ss_family != AF_UNSPEC)
+			return sysfs_emit(page, "%pISpc\n", &nexus->moved_to);
+	return sysfs_emit(page, "\n");
 }
 
-ISTRIPE_SYSFS_FILE(path, moved_to, 0444, .show = path_moved_to_show);
-
-#define PATH_COUNT(_name)								\
-static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
-				   char *page)						\
-{											\
-	const struct istripe_path *path = object;					\
-	u64 count;									\
-											\
-	spin_lock_bh(&path->leg->lock);							\
-	count = istripe_path_##_name(path);						\
-	spin_unlock_bh(&path->leg->lock);						\
-	return sysfs_emit(page, "%llu\n", count);					\
-}											\
-ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
-
-PATH_COUNT(reconnects);
-PATH_COUNT(faults);
-
 /* All sessions together, as they are now: no counter, which must not fall when one goes. */
-#define PATH_SUM(_name, _count)								\
-static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
-				   char *page)						\
-{											\
-	const struct istripe_path *path = object;					\
-	const struct istripe_nexus *nexus;						\
-	u64 sum = 0;									\
-	u32 at;										\
-											\
-	spin_lock_bh(&path->leg->lock);							\
-	istripe_path_for_each_nexus(path, nexus, at)					\
-		sum += (_count);							\
-	spin_unlock_bh(&path->leg->lock);						\
-	return sysfs_emit(page, "%llu\n", sum);						\
-}											\
-ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
+static u64 path_sum(const struct istripe_path *path, u32 (*count)(const struct istripe_nexus *))
+{
+	const struct istripe_nexus *nexus;
+	u64 sum = 0;
+	u32 at;
 
-PATH_SUM(waiting_writes, istripe_leg_nexus_waiting_writes(nexus));
-PATH_SUM(ghost_writes, istripe_ghosts_writes(nexus));
-PATH_SUM(unfenced, !sum && nexus->unfenced);
+	istripe_path_for_each_nexus(path, nexus, at)
+		sum += count(nexus);
+	return sum;
+}
 
-/* Of its sessions that which has the least, or most: @_pick is min or max. */
-#define PATH_PICK(_name, _pick, _first, _value, _shown)					\
-static ssize_t path_##_name##_show(const struct istripe_sysfs_file *file, void *object,	\
-				   char *page)						\
-{											\
-	const struct istripe_path *path = object;					\
-	const struct istripe_nexus *nexus;						\
-	u32 at, picked = (_first);							\
-											\
-	spin_lock_bh(&path->leg->lock);							\
-	istripe_path_for_each_nexus(path, nexus, at)					\
-		picked = _pick(picked, (_value));					\
-	spin_unlock_bh(&path->leg->lock);						\
-	return sysfs_emit(page, "%u\n", (_shown));					\
-}											\
-ISTRIPE_SYSFS_FILE(path, _name, 0444, .show = path_##_name##_show)
+static u32 path_most(const struct istripe_path *path, u32 (*value)(const struct istripe_nexus *))
+{
+	const struct istripe_nexus *nexus;
+	u32 at, most = 0;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		most = max(most, value(nexus));
+	return most;
+}
+
+static u32 nexus_unfenced(const struct istripe_nexus *nexus)
+{
+	return nexus->unfenced;
+}
 
 /* An idle one may have failed before it was not wanted any more. */
-static u32 path_nexus_failures(const struct istripe_nexus *nexus)
+static u32 nexus_failures(const struct istripe_nexus *nexus)
 {
 	return READ_ONCE(nexus->state) == ISTRIPE_NEXUS_IDLE ? 0 : READ_ONCE(nexus->failed_logins);
 }
 
-PATH_PICK(waiting_ms, max, 0, istripe_ghosts_waiting_ms(nexus), picked);
-PATH_PICK(login_failures, max, 0, path_nexus_failures(nexus), picked);
-PATH_PICK(next_login_ms, min, U32_MAX, istripe_backoff_next_ms(nexus),
-	  picked == U32_MAX ? 0 : picked);
+/* Of the session whose login is next; 0: at once, or none is due. */
+static u32 path_next_login_ms(const struct istripe_path *path)
+{
+	const struct istripe_nexus *nexus;
+	u32 at, least = U32_MAX;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		least = min(least, istripe_backoff_next_ms(nexus));
+	return least == U32_MAX ? 0 : least;
+}
+
+/* Empty when the target does not tell; of several sessions that of the first one. */
+#define path_emit_access(_format, _value)						\
+	(path->nexuses[0]->access.known ? sysfs_emit(page, _format "\n", _value) :	\
+					  sysfs_emit(page, "\n"))
+
+#define PATH_FILES(_row)								\
+	_row(state, path_section,							\
+	     sysfs_emit(page, "%s\n", istripe_path_state_name(istripe_path_state(path))))	\
+	_row(last_error, path_section, path_emit_last_error(path, page))		\
+	_row(holding, path_section, sysfs_emit(page, "%s\n", istripe_path_holding(path)))	\
+	_row(access_state, path_locked,							\
+	     path_emit_access("%s", istripe_alua_state_name(path->nexuses[0]->access.state)))	\
+	_row(preferred, path_locked, path_emit_access("%d", path->nexuses[0]->access.preferred)) \
+	_row(port_group, path_locked, path_emit_access("%u", path->nexuses[0]->access.group))	\
+	_row(reconnects, path_locked, sysfs_emit(page, "%llu\n", istripe_path_reconnects(path))) \
+	_row(faults, path_locked, sysfs_emit(page, "%llu\n", istripe_path_faults(path)))	\
+	_row(retries, NULL, sysfs_emit(page, "%lld\n", atomic64_read(&path->retries)))	\
+	_row(fenced_through, path_locked, path_emit_fenced_through(path, page))		\
+	_row(unproven, path_locked, sysfs_emit(page, "%s\n", path_unproven(path)))	\
+	_row(moved_to, path_locked, path_emit_moved_to(path, page))			\
+	_row(waiting_writes, path_locked,						\
+	     sysfs_emit(page, "%llu\n", path_sum(path, istripe_leg_nexus_waiting_writes)))	\
+	_row(ghost_writes, path_locked,							\
+	     sysfs_emit(page, "%llu\n", path_sum(path, istripe_ghosts_writes)))		\
+	_row(unfenced, path_locked, sysfs_emit(page, "%u\n", path_most(path, nexus_unfenced)))	\
+	_row(waiting_ms, path_locked,							\
+	     sysfs_emit(page, "%u\n", path_most(path, istripe_ghosts_waiting_ms)))	\
+	_row(login_failures, path_locked,						\
+	     sysfs_emit(page, "%u\n", path_most(path, nexus_failures)))			\
+	_row(next_login_ms, path_locked, sysfs_emit(page, "%u\n", path_next_login_ms(path)))
+
+#define PATH_FILE(_name, _within, _emit)						\
+	ISTRIPE_SYSFS_SHOW(path, _name, _within, const struct istripe_path *path, _emit);
+#define PATH_FILE_ATTR(_name, ...)	ISTRIPE_SYSFS_ATTR(path, _name)
+
+PATH_FILES(PATH_FILE)
 
 static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, void *object,
 					const char *page, size_t count)
 {
-	int section = nexuses_lock(object);
 	struct istripe_path *path = object;
+	int section = srcu_read_lock(&path->leg->srcu);
 	int ret = -EINVAL;
 
 	if (sysfs_streq(page, "1"))
@@ -259,7 +212,7 @@ static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, v
 	else
 		pr_warn("%s: fence_confirm: %.20s is refused, allowed is 1\n",
 			path->nexuses[0]->label, page);
-	nexuses_unlock(path, section);
+	srcu_read_unlock(&path->leg->srcu, section);
 	return ret ?: count;
 }
 
@@ -284,9 +237,6 @@ static ssize_t path_reconnect_store(const struct istripe_sysfs_file *file, void 
 
 ISTRIPE_SYSFS_FILE(path, reconnect, 0200, .store = path_reconnect_store);
 
-ISTRIPE_SYSFS_VALUE(path, retries, const struct istripe_path *path, "%lld",
-		    atomic64_read(&path->retries));
-
 static ssize_t path_latency_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
 	const struct istripe_path *path = object;
@@ -306,27 +256,10 @@ ISTRIPE_SYSFS_LATENCY_FILES(path);
 ISTRIPE_PATH_SETTINGS(PATH_SETTING)
 
 static struct attribute *path_attrs[] = {
-	&path_file_state.attr,
-	&path_file_last_error.attr,
-	&path_file_holding.attr,
-	&path_file_access_state.attr,
-	&path_file_preferred.attr,
-	&path_file_port_group.attr,
-	&path_file_reconnects.attr,
-	&path_file_faults.attr,
-	&path_file_retries.attr,
+	PATH_FILES(PATH_FILE_ATTR)
 	ISTRIPE_SYSFS_LATENCY_ATTRS(path)
-	&path_file_fenced_through.attr,
-	&path_file_unproven.attr,
-	&path_file_moved_to.attr,
-	&path_file_waiting_writes.attr,
-	&path_file_ghost_writes.attr,
-	&path_file_unfenced.attr,
-	&path_file_waiting_ms.attr,
-	&path_file_next_login_ms.attr,
-	&path_file_login_failures.attr,
-	&path_file_fence_confirm.attr,
-	&path_file_reconnect.attr,
+	ISTRIPE_SYSFS_ATTR(path, fence_confirm)
+	ISTRIPE_SYSFS_ATTR(path, reconnect)
 	ISTRIPE_PATH_SETTINGS(PATH_ATTR)
 	NULL,
 };

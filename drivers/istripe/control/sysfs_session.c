@@ -24,20 +24,17 @@
 #include "transport/conn.h"
 #include "transport/session.h"
 
-typedef ssize_t (*session_show_fn)(const struct istripe_sysfs_file *file,
-				   const struct istripe_session *session, char *page);
-
-static ssize_t session_show(const struct istripe_sysfs_file *file, struct istripe_nexus *nexus,
-			    char *page, session_show_fn show)
+static ssize_t session_locked(const struct istripe_sysfs_file *file, void *object, char *page)
 {
-	const struct istripe_session *session;
+	struct istripe_nexus *nexus = object;
+	struct istripe_session *session;
 	ssize_t ret = -ENOTCONN;
 
 	mutex_lock(&nexus->session_lock);
 	/* Pairs with the release in istripe_session_open(), which does not take the lock. */
 	session = smp_load_acquire(&nexus->owned);
 	if (session)
-		ret = show(file, session, page);
+		ret = file->show(file, session, page);
 	mutex_unlock(&nexus->session_lock);
 	return ret;
 }
@@ -62,63 +59,49 @@ static u64 session_commands_sent(const struct istripe_session *session)
 	return sum;
 }
 
-#define SESSION_FILE(_name, _fmt, ...)							\
-static ssize_t session_##_name##_emit(const struct istripe_sysfs_file *file,		\
-				      const struct istripe_session *session,		\
-				      char *page)					\
-{											\
-	return sysfs_emit(page, _fmt "\n", __VA_ARGS__);				\
-}											\
-static ssize_t session_##_name##_show(const struct istripe_sysfs_file *file,		\
-				      void *object, char *page)				\
-{											\
-	return session_show(file, object, page, session_##_name##_emit);		\
-}											\
-ISTRIPE_SYSFS_FILE(session, _name, 0444, .show = session_##_name##_show)
+#define SESSION_FILES(_row)								\
+	_row(state, sysfs_emit(page, "%s\n", istripe_state_name(&istripe_session_states,	\
+								READ_ONCE(session->state))))	\
+	_row(isid, sysfs_emit(page, "%*phN\n", (int)sizeof(session->isid), session->isid))	\
+	_row(tsih, sysfs_emit(page, "%u\n", READ_ONCE(session->tsih)))			\
+	_row(target_portal_group_tag, sysfs_emit(page, "%u\n", READ_ONCE(session->tpgt)))	\
+	_row(cmd_sn, sysfs_emit(page, "%u\n", READ_ONCE(session->cmd_sn)))		\
+	_row(exp_cmd_sn, sysfs_emit(page, "%u\n", READ_ONCE(session->exp_cmd_sn)))	\
+	_row(max_cmd_sn, sysfs_emit(page, "%u\n", READ_ONCE(session->max_cmd_sn)))	\
+	_row(commands_sent, sysfs_emit(page, "%llu\n", session_commands_sent(session)))	\
+	_row(connections, sysfs_emit(page, "%u\n", READ_ONCE(session->conn_count)))
 
-SESSION_FILE(state, "%s", istripe_state_name(&istripe_session_states, READ_ONCE(session->state)));
-SESSION_FILE(isid, "%*phN", (int)sizeof(session->isid), session->isid);
-SESSION_FILE(tsih, "%u", READ_ONCE(session->tsih));
-SESSION_FILE(target_portal_group_tag, "%u", READ_ONCE(session->tpgt));
-SESSION_FILE(cmd_sn, "%u", READ_ONCE(session->cmd_sn));
-SESSION_FILE(exp_cmd_sn, "%u", READ_ONCE(session->exp_cmd_sn));
-SESSION_FILE(max_cmd_sn, "%u", READ_ONCE(session->max_cmd_sn));
-SESSION_FILE(commands_sent, "%llu", session_commands_sent(session));
-SESSION_FILE(connections, "%u", READ_ONCE(session->conn_count));
+#define SESSION_FILE(_name, _emit)							\
+	ISTRIPE_SYSFS_SHOW(session, _name, session_locked,				\
+			   const struct istripe_session *session, _emit);
+#define SESSION_ATTR(_name, ...)	ISTRIPE_SYSFS_ATTR(session, _name)
 
-/* Of what brings the session up again and again: there whether or not there is a session. */
-#define NEXUS_FILE(_name, ...)								\
-	ISTRIPE_SYSFS_VALUE(session, _name, const struct istripe_nexus *nexus, __VA_ARGS__)
+SESSION_FILES(SESSION_FILE)
 
-NEXUS_FILE(path_state, "%s", istripe_state_name(&istripe_nexus_states, READ_ONCE(nexus->state)));
-NEXUS_FILE(reconnects, "%llu", READ_ONCE(nexus->reconnects));
-NEXUS_FILE(faults, "%llu", READ_ONCE(nexus->faults));
-
-static ssize_t session_last_error_show(const struct istripe_sysfs_file *file, void *object,
-				       char *page)
+static ssize_t nexus_emit_last_error(struct istripe_nexus *nexus, char *page)
 {
 	struct istripe_reason why;
 
-	istripe_last_error_read(object, &why);
+	istripe_last_error_read(nexus, &why);
 	return sysfs_emit(page, "%s\n", why.text);
 }
 
-ISTRIPE_SYSFS_FILE(session, last_error, 0444, .show = session_last_error_show);
+/* Of what brings the session up again and again: there whether or not there is a session. */
+#define NEXUS_FILES(_row)								\
+	_row(path_state, sysfs_emit(page, "%s\n", istripe_state_name(&istripe_nexus_states,	\
+								     READ_ONCE(nexus->state))))	\
+	_row(last_error, nexus_emit_last_error(nexus, page))				\
+	_row(reconnects, sysfs_emit(page, "%llu\n", READ_ONCE(nexus->reconnects)))	\
+	_row(faults, sysfs_emit(page, "%llu\n", READ_ONCE(nexus->faults)))
+
+#define NEXUS_FILE(_name, _emit)							\
+	ISTRIPE_SYSFS_SHOW(session, _name, NULL, struct istripe_nexus *nexus, _emit);
+
+NEXUS_FILES(NEXUS_FILE)
 
 static struct attribute *session_attrs[] = {
-	&session_file_path_state.attr,
-	&session_file_last_error.attr,
-	&session_file_reconnects.attr,
-	&session_file_faults.attr,
-	&session_file_state.attr,
-	&session_file_isid.attr,
-	&session_file_tsih.attr,
-	&session_file_target_portal_group_tag.attr,
-	&session_file_cmd_sn.attr,
-	&session_file_exp_cmd_sn.attr,
-	&session_file_max_cmd_sn.attr,
-	&session_file_commands_sent.attr,
-	&session_file_connections.attr,
+	SESSION_FILES(SESSION_ATTR)
+	NEXUS_FILES(SESSION_ATTR)
 	NULL,
 };
 
@@ -128,9 +111,9 @@ static const struct attribute_group session_group = {
 
 /* Keys: one file for each in two directories, named by the table of keys. */
 
-static ssize_t key_format(const struct istripe_sysfs_file *file,
-			  const struct istripe_session *session, char *page)
+static ssize_t key_show(const struct istripe_sysfs_file *file, void *object, char *page)
 {
+	const struct istripe_session *session = object;
 	const struct istripe_negotiation *negotiation = &session->negotiation;
 	const struct istripe_keys *keys = &negotiation->result;
 	char text[ISTRIPE_KEY_TEXT_BYTES];
@@ -145,11 +128,6 @@ static ssize_t key_format(const struct istripe_sysfs_file *file,
 	}
 	ret = istripe_key_format(file->key, keys->value[file->key], text, sizeof(text));
 	return ret < 0 ? ret : sysfs_emit(page, "%s\n", text);
-}
-
-static ssize_t key_show(const struct istripe_sysfs_file *file, void *object, char *page)
-{
-	return session_show(file, object, page, key_format);
 }
 
 static struct istripe_sysfs_file key_files[2][ISTRIPE_KEY_COUNT];
@@ -174,6 +152,7 @@ void istripe_sysfs_session_dirs_init(void)
 		for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
 			key_files[offered][key] = (struct istripe_sysfs_file) {
 				.attr = { .name = istripe_key_name(key), .mode = 0444 },
+				.within = session_locked,
 				.show = key_show,
 				.key = key,
 				.offered = offered,
@@ -209,8 +188,6 @@ static const struct istripe_conn conn_absent = {
 	.remote_address.ss_family = AF_UNSPEC,
 };
 
-typedef ssize_t (*conn_show_fn)(const struct istripe_conn *conn, char *page);
-
 /* The index of a connection's session: that of its reserve nexus as long as this one is wanted. */
 static u32 place_nexus(const struct istripe_conn_place *place)
 {
@@ -224,8 +201,9 @@ static u32 place_cid(const struct istripe_conn_place *place)
 	return place_nexus(place) ? 0 : place->index;
 }
 
-static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show_fn show)
+static ssize_t conn_locked(const struct istripe_sysfs_file *file, void *object, char *page)
 {
+	const struct istripe_conn_place *place = object;
 	struct istripe_nexus *nexus = place->path->nexuses[place_nexus(place)];
 	const struct istripe_session *session;
 	const struct istripe_conn *conn;
@@ -237,38 +215,11 @@ static ssize_t conn_show(struct istripe_conn_place *place, char *page, conn_show
 	if (session) {
 		/* Pairs with the release where a connection joins. */
 		conn = smp_load_acquire(&session->conns[place_cid(place)]);
-		ret = show(conn ?: &conn_absent, page);
+		ret = file->show(file, (void *)(conn ?: &conn_absent), page);
 	}
 	mutex_unlock(&nexus->session_lock);
 	return ret;
 }
-
-#define CONN_SHOW(_name, _emit)								\
-static ssize_t conn_##_name##_format(const struct istripe_conn *conn, char *page)	\
-{											\
-	return _emit;									\
-}											\
-static ssize_t conn_##_name##_show(const struct istripe_sysfs_file *file,		\
-				   void *object, char *page)				\
-{											\
-	return conn_show(object, page, conn_##_name##_format);				\
-}											\
-ISTRIPE_SYSFS_FILE(conn, _name, 0444, .show = conn_##_name##_show)
-
-#define CONN_FILE(_name, _fmt, _value) CONN_SHOW(_name, sysfs_emit(page, _fmt "\n", _value))
-
-CONN_FILE(state, "%s", istripe_state_name(&istripe_conn_states, READ_ONCE(conn->state)));
-
-ISTRIPE_SYSFS_VALUE(conn, cid, const struct istripe_conn_place *place, "%u", place_cid(place));
-ISTRIPE_SYSFS_VALUE(conn, session, const struct istripe_conn_place *place, "%u",
-		    place_nexus(place));
-CONN_SHOW(local_address, address_emit(conn, &conn->local_address, page));
-CONN_SHOW(remote_address, address_emit(conn, &conn->remote_address, page));
-CONN_FILE(bytes_sent, "%llu", READ_ONCE(conn->bytes_sent));
-CONN_FILE(bytes_received, "%llu", READ_ONCE(conn->bytes_received));
-CONN_FILE(pdus_sent, "%llu", READ_ONCE(conn->pdus_sent));
-CONN_FILE(pdus_received, "%llu", READ_ONCE(conn->pdus_received));
-CONN_FILE(commands_sent, "%llu", READ_ONCE(conn->commands_sent));
 
 static u64 conn_commands_in_flight(const struct istripe_conn *conn)
 {
@@ -279,14 +230,28 @@ static u64 conn_commands_in_flight(const struct istripe_conn *conn)
 	return sent - min(sent, answered);
 }
 
-CONN_FILE(commands_in_flight, "%llu", conn_commands_in_flight(conn));
-CONN_FILE(ping_rtt_us, "%u", READ_ONCE(conn->ping_rtt_us));
+#define CONN_FILES(_row)								\
+	_row(state, sysfs_emit(page, "%s\n", istripe_state_name(&istripe_conn_states,	\
+								READ_ONCE(conn->state))))	\
+	_row(local_address, address_emit(conn, &conn->local_address, page))		\
+	_row(remote_address, address_emit(conn, &conn->remote_address, page))		\
+	_row(bytes_sent, sysfs_emit(page, "%llu\n", READ_ONCE(conn->bytes_sent)))	\
+	_row(bytes_received, sysfs_emit(page, "%llu\n", READ_ONCE(conn->bytes_received)))	\
+	_row(pdus_sent, sysfs_emit(page, "%llu\n", READ_ONCE(conn->pdus_sent)))		\
+	_row(pdus_received, sysfs_emit(page, "%llu\n", READ_ONCE(conn->pdus_received)))	\
+	_row(commands_sent, sysfs_emit(page, "%llu\n", READ_ONCE(conn->commands_sent)))	\
+	_row(commands_in_flight, sysfs_emit(page, "%llu\n", conn_commands_in_flight(conn)))	\
+	_row(ping_rtt_us, sysfs_emit(page, "%u\n", READ_ONCE(conn->ping_rtt_us)))
+
+#define CONN_FILE(_name, _emit)								\
+	ISTRIPE_SYSFS_SHOW(conn, _name, conn_locked, const struct istripe_conn *conn, _emit);
+#define CONN_ATTR(_name, ...)	ISTRIPE_SYSFS_ATTR(conn, _name)
+
+CONN_FILES(CONN_FILE)
 
 /* Each of them ends the session, so those of former sessions count as well. */
-static ssize_t conn_digest_errors_show(const struct istripe_sysfs_file *file, void *object,
-				       char *page)
+static u64 place_digest_errors(const struct istripe_conn_place *place)
 {
-	struct istripe_conn_place *place = object;
 	struct istripe_nexus *nexus = place->path->nexuses[place_nexus(place)];
 	u32 cid = place_cid(place);
 	u64 errors;
@@ -296,25 +261,22 @@ static ssize_t conn_digest_errors_show(const struct istripe_sysfs_file *file, vo
 	if (nexus->owned)
 		errors += istripe_session_digest_errors(nexus->owned, cid);
 	mutex_unlock(&nexus->session_lock);
-	return sysfs_emit(page, "%llu\n", errors);
+	return errors;
 }
 
-ISTRIPE_SYSFS_FILE(conn, digest_errors, 0444, .show = conn_digest_errors_show);
+#define PLACE_FILES(_row)								\
+	_row(cid, sysfs_emit(page, "%u\n", place_cid(place)))				\
+	_row(session, sysfs_emit(page, "%u\n", place_nexus(place)))			\
+	_row(digest_errors, sysfs_emit(page, "%llu\n", place_digest_errors(place)))
+
+#define PLACE_FILE(_name, _emit)							\
+	ISTRIPE_SYSFS_SHOW(conn, _name, NULL, const struct istripe_conn_place *place, _emit);
+
+PLACE_FILES(PLACE_FILE)
 
 static struct attribute *conn_attrs[] = {
-	&conn_file_state.attr,
-	&conn_file_cid.attr,
-	&conn_file_session.attr,
-	&conn_file_local_address.attr,
-	&conn_file_remote_address.attr,
-	&conn_file_bytes_sent.attr,
-	&conn_file_bytes_received.attr,
-	&conn_file_pdus_sent.attr,
-	&conn_file_pdus_received.attr,
-	&conn_file_commands_sent.attr,
-	&conn_file_commands_in_flight.attr,
-	&conn_file_digest_errors.attr,
-	&conn_file_ping_rtt_us.attr,
+	CONN_FILES(CONN_ATTR)
+	PLACE_FILES(CONN_ATTR)
 	NULL,
 };
 ATTRIBUTE_GROUPS(conn);
