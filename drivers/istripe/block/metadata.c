@@ -17,21 +17,22 @@
 #include "layout/signature.h"
 #include "scsi/sense.h"
 
+#define SUPER_AT_BYTES	(ISTRIPE_MD_SUPER_SECTOR << SECTOR_SHIFT)
 #define TIMEOUT_MS	60000		/* for all that is done on one leg at a time */
 
 static_assert(ISTRIPE_MD_SUPER_BYTES == ISTRIPE_INTERNAL_BYTES);
 static_assert(ISTRIPE_SIGNATURE_BLOCK_BYTES == ISTRIPE_INTERNAL_BYTES);
 
-int istripe_super_read(const struct istripe_lun_io *io, struct istripe_md *md)
+/* 0 also for a bad superblock: @md->problem. */
+static int super_read(const struct istripe_lun_io *io, struct istripe_md *md)
 {
 	u64 sectors = istripe_lun_sectors(io->lun);
 	int ret;
 
 	*md = (struct istripe_md) { .problem = ISTRIPE_MD_ABSENT };
-	if (sectors << SECTOR_SHIFT < ISTRIPE_SUPER_AT_BYTES + ISTRIPE_MD_SUPER_BYTES)
+	if (sectors << SECTOR_SHIFT < SUPER_AT_BYTES + ISTRIPE_MD_SUPER_BYTES)
 		return 0;
-	ret = istripe_lun_io_transfer(io, ISTRIPE_SUPER_AT_BYTES, false,
-				      "read its superblock");
+	ret = istripe_lun_io_transfer(io, SUPER_AT_BYTES, false, "read its superblock");
 	if (!ret)
 		istripe_md_decode(istripe_lun_io_page(io), ISTRIPE_MD_SUPER_BYTES, sectors, md);
 	return ret;
@@ -73,7 +74,14 @@ static int leg_all_live(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 	return ret;
 }
 
-int istripe_super_all_live(struct istripe_lun_walk *walk)
+/*
+ * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock.
+ *
+ * A write that a failed attempt has left in a target ends with its session, and that ends with a
+ * login of the same nexus or one through a sibling. So all nexuses must have logged in before
+ * something else is written.
+ */
+static int supers_all_live(struct istripe_lun_walk *walk)
 {
 	const struct istripe_volume *volume = walk->volume;
 	int ret = 0;
@@ -88,7 +96,7 @@ int istripe_super_all_live(struct istripe_lun_walk *walk)
 
 static int super_learn(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
-	return istripe_super_read(io, &walk->volume->metadata.legs[io->leg]);
+	return super_read(io, &walk->volume->metadata.legs[io->leg]);
 }
 
 /* A nexus over which the superblock cannot be read logs in again, and is checked then. */
@@ -96,7 +104,7 @@ static int super_verify(const struct istripe_lun_io *io, struct istripe_lun_walk
 {
 	const struct istripe_md *then = &walk->volume->metadata.legs[io->leg];
 	struct istripe_md now;
-	int ret = istripe_super_read(io, &now);
+	int ret = super_read(io, &now);
 
 	if (ret) {
 		if (ret != -ENOLINK)
@@ -219,7 +227,7 @@ static int super_wipe_zfs(const struct istripe_lun_io *io)
 	u32 n;
 
 	for (n = 0; !ret && istripe_signature_zfs_block(lun_bytes, n, &at); n++)
-		if (at != ISTRIPE_SUPER_AT_BYTES)
+		if (at != SUPER_AT_BYTES)
 			ret = super_wipe(io, at);
 	return ret;
 }
@@ -237,7 +245,7 @@ static int super_wipe_signatures(const struct istripe_lun_io *io, const char *na
 
 	while (!(ret = super_next_signature(io, &n, &at, &what)) && what) {
 		pr_warn("%s/%u: it held %s, overwritten\n", name, io->leg, what);
-		if (at == ISTRIPE_SUPER_AT_BYTES)
+		if (at == SUPER_AT_BYTES)
 			continue;
 		ret = istripe_signature_is_zfs(what) ? super_wipe_zfs(io) : super_wipe(io, at);
 		if (ret)
@@ -267,7 +275,7 @@ static int super_refuse_rival(const struct istripe_lun_io *io,
 {
 	const struct istripe_md *ours = &walk->volume->metadata.legs[io->leg];
 	struct istripe_md now;
-	int ret = istripe_super_read(io, &now);
+	int ret = super_read(io, &now);
 
 	/* The superblock is ours when a nexus was lost after the write. */
 	if (ret || now.problem == ISTRIPE_MD_ABSENT ||
@@ -283,8 +291,7 @@ static int super_write(const struct istripe_lun_io *io, struct istripe_lun_walk 
 	int ret = super_encode(io, &walk->volume->metadata.legs[io->leg]);
 
 	if (!ret)
-		ret = istripe_lun_io_transfer(io, ISTRIPE_SUPER_AT_BYTES, true,
-					      "write its superblock");
+		ret = istripe_lun_io_transfer(io, SUPER_AT_BYTES, true, "write its superblock");
 	return ret ?: istripe_lun_io_flush(io);
 }
 
@@ -348,7 +355,7 @@ static int metadata_plan(struct istripe_volume *volume, const struct istripe_sha
 static int metadata_create(struct istripe_lun_walk *walk, const struct istripe_share *share,
 			   bool wipe)
 {
-	int ret = istripe_super_all_live(walk);
+	int ret = supers_all_live(walk);
 
 	if (!ret)
 		ret = istripe_write_protect_check(walk->volume, walk->why);
@@ -482,19 +489,9 @@ u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least
 	return istripe_md_share_sectors(&md);
 }
 
-void istripe_metadata_growth_plan(struct istripe_volume *volume, u64 least_sectors)
-{
-	volume->metadata.growth.target = growth_sectors(volume, least_sectors);
-}
-
 bool istripe_metadata_growth_begun(const struct istripe_volume *volume)
 {
 	return volume->metadata.growth.sectors;
-}
-
-u32 istripe_metadata_growth_ended(const struct istripe_volume *volume)
-{
-	return READ_ONCE(volume->metadata.growth.ended);
 }
 
 static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 sectors,
@@ -506,8 +503,12 @@ static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 secto
 	return istripe_md_check_unchanged(&grown, now, leg, why);
 }
 
-int istripe_metadata_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
-				    const struct istripe_md *now, struct istripe_reason *why)
+/*
+ * Is the superblock @now what it was, or what it grows to? @ended is of before it was read.
+ * -EAGAIN: growth has ended meanwhile, read once more.
+ */
+static int growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
+			  const struct istripe_md *now, struct istripe_reason *why)
 {
 	const struct istripe_md *then = &volume->metadata.legs[leg];
 	struct istripe_metadata_growth *growth = &volume->metadata.growth;
@@ -526,16 +527,56 @@ unlock:
 	return ret;
 }
 
-void istripe_metadata_growth_begin(struct istripe_volume *volume)
+/* A superblock that a stranger has changed is not written. */
+static int super_recognize(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
-	struct istripe_metadata_growth *growth = &volume->metadata.growth;
+	const struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
+	struct istripe_md now;
+	int ret;
 
+	/* Growth that has begun goes on, so that all superblocks become equal. */
+	if (READ_ONCE(walk->volume->resize.ending) && !growth->sectors)
+		return istripe_reason_fail(io->why, -ESHUTDOWN, "the volume is about to go down");
+	ret = super_read(io, &now);
+	if (ret)
+		return ret;
+	ret = growth_compare(walk->volume, io->leg, growth->ended, &now, io->why);
+	walk->mismatch = ret;
+	return ret;
+}
+
+static int super_read_back(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
+{
+	struct istripe_md now;
+	int ret = super_read(io, &now);
+
+	if (ret)
+		return ret;
+	ret = compare_grown(walk->volume, io->leg, walk->volume->metadata.growth.target, &now,
+			    io->why);
+	walk->mismatch = ret;
+	return ret;
+}
+
+/* Changes the size only: mdadm may have made the superblock. */
+static int super_grow(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
+{
+	struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
+	int ret = super_recognize(io, walk);
+
+	if (ret)
+		return ret;
 	mutex_lock(&growth->lock);
 	growth->sectors = growth->target;
 	mutex_unlock(&growth->lock);
+	istripe_md_resize(istripe_lun_io_page(io), growth->target);
+	ret = istripe_lun_io_transfer(io, SUPER_AT_BYTES, true, "write its superblock");
+	if (!ret)
+		ret = istripe_lun_io_flush(io);
+	return ret ?: super_read_back(io, walk);
 }
 
-void istripe_metadata_growth_end(struct istripe_volume *volume)
+static void growth_end(struct istripe_volume *volume)
 {
 	struct istripe_metadata_growth *growth = &volume->metadata.growth;
 	u32 i;
@@ -548,11 +589,28 @@ void istripe_metadata_growth_end(struct istripe_volume *volume)
 	mutex_unlock(&growth->lock);
 }
 
-int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, u32 leg,
-					   const struct istripe_md *now,
-					   struct istripe_reason *why)
+int istripe_metadata_grow(struct istripe_volume *volume, u64 least_sectors,
+			  struct istripe_reason *why)
 {
-	return compare_grown(volume, leg, volume->metadata.growth.target, now, why);
+	struct istripe_lun_walk walk = {
+		.volume = volume,
+		.timeout_ms = 2 * READ_ONCE(volume->command_timeout_ms),
+		.why = why,
+	};
+	int ret;
+
+	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
+		return 0;
+	ret = supers_all_live(&walk) ?: istripe_write_protect_check(volume, why);
+	if (!ret)
+		ret = istripe_lun_io_each_leg(&walk, super_recognize);
+	if (ret)
+		return ret;
+	volume->metadata.growth.target = growth_sectors(volume, least_sectors);
+	ret = istripe_lun_io_each_leg(&walk, super_grow);
+	if (!ret)
+		growth_end(volume);
+	return ret;
 }
 
 /* Logging in */
@@ -592,11 +650,11 @@ static int super_compare(const struct istripe_lun_io *io, struct istripe_nexus *
 	int ret;
 
 	do {
-		ended = istripe_metadata_growth_ended(volume);
-		ret = istripe_super_read(io, &now);
+		ended = READ_ONCE(volume->metadata.growth.ended);
+		ret = super_read(io, &now);
 		if (ret)
 			return super_may_be_unread(io, nexus, ret) ? 0 : ret;
-		ret = istripe_metadata_growth_compare(volume, io->leg, ended, &now, io->why);
+		ret = growth_compare(volume, io->leg, ended, &now, io->why);
 	} while (ret == -EAGAIN);
 	nexus->mismatch = ret;
 	nexus->super_unread = false;

@@ -26,10 +26,6 @@
 #include <istripe/params.h>
 #include "layout/md.h"
 
-#define ISTRIPE_SUPER_AT_BYTES	(ISTRIPE_MD_SUPER_SECTOR << SECTOR_SHIFT)
-
-struct istripe_lun_io;
-struct istripe_lun_walk;
 struct istripe_nexus;
 struct istripe_reason;
 struct istripe_volume;
@@ -109,36 +105,13 @@ u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least
  */
 bool istripe_metadata_growth_begun(const struct istripe_volume *volume);
 
-/* How often growth has ended; to be read before a superblock that is then compared. */
-u32 istripe_metadata_growth_ended(const struct istripe_volume *volume);
-
 /*
- * Is the superblock @now what it was, or what it grows to? @ended is of before it was read.
- * -EAGAIN: growth has ended meanwhile, read once more. Other errors: istripe_md_check_unchanged().
+ * The superblocks say that as much of each leg is the array's as its smallest one, which has
+ * @least_sectors, allows. All are compared, then each is written, flushed and read back; only then
+ * may the disk grow. All nexuses must be live. After a failure half-way the next attempt goes on to
+ * the same size. Called by the resize work, which gives up while the volume is about to go down.
  */
-int istripe_metadata_growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
-				    const struct istripe_md *now, struct istripe_reason *why);
-
-/* The resize work plans a size, begins to write superblocks, and has written all of them. */
-void istripe_metadata_growth_plan(struct istripe_volume *volume, u64 least_sectors);
-void istripe_metadata_growth_begin(struct istripe_volume *volume);
-void istripe_metadata_growth_end(struct istripe_volume *volume);
-
-/* Compares with the planned size only. Called by the resize work. */
-int istripe_metadata_growth_compare_target(const struct istripe_volume *volume, u32 leg,
-					   const struct istripe_md *now,
-					   struct istripe_reason *why);
-
-/* 0 also for a bad superblock: @md->problem. Errors are those of istripe_lun_io_transfer(). */
-int istripe_super_read(const struct istripe_lun_io *io, struct istripe_md *md);
-
-/*
- * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock.
- *
- * A write that a failed attempt has left in a target ends with its session, and that ends with a
- * login of the same nexus or one through a sibling. So all nexuses must have logged in before
- * something else is written.
- */
-int istripe_super_all_live(struct istripe_lun_walk *walk);
+int istripe_metadata_grow(struct istripe_volume *volume, u64 least_sectors,
+			  struct istripe_reason *why);
 
 #endif

@@ -4,12 +4,10 @@
 #include <compat/workqueue.h>
 
 #include <istripe/reason.h>
-#include "block/lun_io.h"
 #include "block/metadata.h"
 #include "block/nexus.h"
 #include "block/resize.h"
 #include "block/volume.h"
-#include "block/write_protect.h"
 #include "layout/stripe.h"
 
 /* Sizes of all legs. */
@@ -136,88 +134,12 @@ static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 	return false;
 }
 
-/* A superblock that a stranger has changed is not written. */
-static int super_recognize(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
-{
-	struct istripe_md now;
-	int ret;
-
-	/* Growth that has begun goes on, so that all superblocks become equal. */
-	if (istripe_resize_is_ending(walk->volume) && !istripe_metadata_growth_begun(walk->volume))
-		return istripe_reason_fail(io->why, -ESHUTDOWN, "the volume is about to go down");
-	ret = istripe_super_read(io, &now);
-	if (ret)
-		return ret;
-	ret = istripe_metadata_growth_compare(walk->volume, io->leg,
-					      istripe_metadata_growth_ended(walk->volume), &now,
-					      io->why);
-	walk->mismatch = ret;
-	return ret;
-}
-
-static int super_read_back(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
-{
-	struct istripe_md now;
-	int ret = istripe_super_read(io, &now);
-
-	if (ret)
-		return ret;
-	ret = istripe_metadata_growth_compare_target(walk->volume, io->leg, &now, io->why);
-	walk->mismatch = ret;
-	return ret;
-}
-
-/* Changes the size only: mdadm may have made the superblock. */
-static int super_grow(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
-{
-	struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
-	int ret = super_recognize(io, walk);
-
-	if (ret)
-		return ret;
-	istripe_metadata_growth_begin(walk->volume);
-	istripe_md_resize(istripe_lun_io_page(io), growth->target);
-	ret = istripe_lun_io_transfer(io, ISTRIPE_SUPER_AT_BYTES, true, "write its superblock");
-	if (!ret)
-		ret = istripe_lun_io_flush(io);
-	return ret ?: super_read_back(io, walk);
-}
-
-/*
- * All superblocks are compared, then each is written, flushed and read back; only then may the disk
- * grow. All nexuses must be live. After a failure half-way the next attempt goes on to the same
- * size.
- */
-static int supers_write(struct istripe_volume *volume, u64 least_sectors,
-			struct istripe_reason *why)
-{
-	struct istripe_lun_walk walk = {
-		.volume = volume,
-		.timeout_ms = 2 * READ_ONCE(volume->command_timeout_ms),
-		.why = why,
-	};
-	int ret;
-
-	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
-		return 0;
-	ret = istripe_super_all_live(&walk) ?: istripe_write_protect_check(volume, why);
-	if (!ret)
-		ret = istripe_lun_io_each_leg(&walk, super_recognize);
-	if (ret)
-		return ret;
-	istripe_metadata_growth_plan(volume, least_sectors);
-	ret = istripe_lun_io_each_leg(&walk, super_grow);
-	if (!ret)
-		istripe_metadata_growth_end(volume);
-	return ret;
-}
-
 /* On failure legs keep the size that a superblock may already say. */
 static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 {
 	struct istripe_reason why = {};
 	bool before = istripe_metadata_growth_begun(volume);
-	int ret = supers_write(volume, least_sectors, &why);
+	int ret = istripe_metadata_grow(volume, least_sectors, &why);
 	bool begun = istripe_metadata_growth_begun(volume);
 
 	/* Growth that an earlier attempt has begun was committed then. */
