@@ -100,7 +100,7 @@ static int fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 	if (ret && ret != -EOPNOTSUPP) {
 		istripe_reason_set(why,
 				   "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
-				   istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset)));
+				   istripe_lun_reset_results[READ_ONCE(leg->lun_reset)]);
 		return ret;
 	}
 	istripe_leg_nexus_fenced(nexus);

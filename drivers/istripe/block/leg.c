@@ -32,17 +32,12 @@ struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 
 	return NULL;
 }
 
-static const char *const leg_state_names[] = {
+const char *const istripe_leg_state_names[] = {
 	[ISTRIPE_LEG_LIVE] = "live",
 	[ISTRIPE_LEG_DEGRADED] = "degraded",
 	[ISTRIPE_LEG_WAITING] = "waiting",
 	[ISTRIPE_LEG_FAILED] = "failed",
 };
-
-const char *istripe_leg_state_name(enum istripe_leg_state state)
-{
-	return leg_state_names[state];
-}
 
 enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg)
 {

@@ -233,13 +233,8 @@ bool istripe_leg_nexus_is_urgent(const struct istripe_nexus *nexus);
  */
 enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg);
 
-/**
- * istripe_leg_state_name() - the state of a leg or a volume in a word
- * @state: of a leg or a volume
- * Context: any.
- * Return: a constant string.
- */
-const char *istripe_leg_state_name(enum istripe_leg_state state);
+/* The state of a leg or a volume in a word. */
+extern const char *const istripe_leg_state_names[];
 
 /* From now on nothing waits for the leg: parked tasks fail, tasks of a live nexus finish. */
 void istripe_leg_expire(struct istripe_leg *leg);

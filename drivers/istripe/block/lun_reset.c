@@ -27,7 +27,7 @@
 #define REFUSALS_MAX	3
 #define REFUSED_MS	5000
 
-static const char * const result_names[ISTRIPE_LUN_RESET_RESULTS] = {
+const char *const istripe_lun_reset_results[ISTRIPE_LUN_RESET_RESULTS] = {
 	[ISTRIPE_LUN_RESET_UNTRIED] = "untried",
 	[ISTRIPE_LUN_RESET_UNNEEDED] = "unneeded",
 	[ISTRIPE_LUN_RESET_COMPLETE] = "complete",
@@ -35,11 +35,6 @@ static const char * const result_names[ISTRIPE_LUN_RESET_RESULTS] = {
 	[ISTRIPE_LUN_RESET_REJECTED] = "rejected",
 	[ISTRIPE_LUN_RESET_UNSUPPORTED] = "unsupported",
 };
-
-const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result)
-{
-	return result_names[result];
-}
 
 static void reset_quiesce(struct istripe_nexus *nexus)
 {
@@ -365,8 +360,9 @@ static void reset_say(const struct istripe_nexus *nexus, enum istripe_lun_reset_
 			"does not know LOGICAL UNIT RESET");
 	else if (result != ISTRIPE_LUN_RESET_COMPLETE)
 		pr_warn("%s: LOGICAL UNIT RESET is %s: %s for it, it is asked again\n",
-			nexus->label, result_names[result], nexus->ops->waits(nexus) ?
-			"writes of a lost session wait" : "no write waits");
+			nexus->label, istripe_lun_reset_results[result],
+			nexus->ops->waits(nexus) ? "writes of a lost session wait" :
+						   "no write waits");
 }
 
 static bool reset_is_expected(struct istripe_nexus *nexus)

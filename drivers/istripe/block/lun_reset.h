@@ -15,13 +15,8 @@
 struct istripe_leg;
 struct istripe_nexus;
 
-/**
- * istripe_lun_reset_result_name() - a result as sysfs shows it
- * @result: the result
- * Context: any.
- * Return: a word.
- */
-const char *istripe_lun_reset_result_name(enum istripe_lun_reset_result result);
+/* A result as sysfs shows it. */
+extern const char *const istripe_lun_reset_results[ISTRIPE_LUN_RESET_RESULTS];
 
 /* A nexus is live: refusals start again, unless they count as "not supported". Its worker. */
 void istripe_lun_reset_live(struct istripe_nexus *nexus);

@@ -13,21 +13,17 @@
 /* A LUN that has refused a write, as multipathd asks paths. */
 #define ASK_AGAIN_MS	20000
 
-static const struct {
-	const char *name;
-	const char *words;
-} protected_rows[] = {
-	[ISTRIPE_PROTECTED_NO] = { "no", "the LUN is not write protected any more" },
-	[ISTRIPE_PROTECTED_REFUSED] = {
-		"refused", "the LUN is write protected: it has refused a write"
-	},
-	[ISTRIPE_PROTECTED_REPORTED] = { "reported", "the LUN says that it is write protected" },
+const char *const istripe_protected_names[] = {
+	[ISTRIPE_PROTECTED_NO] = "no",
+	[ISTRIPE_PROTECTED_REFUSED] = "refused",
+	[ISTRIPE_PROTECTED_REPORTED] = "reported",
 };
 
-const char *istripe_protected_name(enum istripe_protected protected)
-{
-	return protected_rows[protected].name;
-}
+static const char *const protected_words[] = {
+	[ISTRIPE_PROTECTED_NO] = "the LUN is not write protected any more",
+	[ISTRIPE_PROTECTED_REFUSED] = "the LUN is write protected: it has refused a write",
+	[ISTRIPE_PROTECTED_REPORTED] = "the LUN says that it is write protected",
+};
 
 /* One nexus over which no writes are taken is enough: writes may go over any. */
 static enum istripe_protected leg_survey(struct istripe_leg *leg)
@@ -58,7 +54,7 @@ static bool leg_update(struct istripe_leg *leg)
 
 	if (now != leg->protected)
 		pr_notice_ratelimited("%s/%u: %s\n", leg->volume->name, leg->index,
-				      protected_rows[now].words);
+				      protected_words[now]);
 	WRITE_ONCE(leg->protected, now);
 	return now;
 }

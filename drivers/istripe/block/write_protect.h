@@ -56,12 +56,7 @@ void istripe_write_protect_refused(struct istripe_nexus *nexus);
 /* Can all legs be written to? 0 or -EROFS; sleeps. */
 int istripe_write_protect_check(struct istripe_volume *volume, struct istripe_reason *why);
 
-/**
- * istripe_protected_name() - in a word, for sysfs
- * @protected: state of a leg
- * Context: any.
- * Return: a constant string.
- */
-const char *istripe_protected_name(enum istripe_protected protected);
+/* The state of a leg in a word, for sysfs. */
+extern const char *const istripe_protected_names[];
 
 #endif

@@ -398,7 +398,7 @@ static struct kobj_uevent_env *leg_event_begin(struct istripe_events *events,
 	struct kobj_uevent_env *event = event_begin(events, action);
 
 	add_uevent_var(event, "ISTRIPE_LEG=%u", leg->index);
-	add_uevent_var(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	add_uevent_var(event, "ISTRIPE_STATE=%s", istripe_leg_state_names[state]);
 	add_uevent_var(event, "ISTRIPE_LIVE_PATHS=%u", leg_live_paths(leg));
 	return event;
 }
@@ -482,7 +482,7 @@ static void volume_tell(struct istripe_events *events, enum istripe_leg_state st
 	if (state == events->state)
 		return;
 	event = event_begin(events, volume_actions[state]);
-	add_uevent_var(event, "ISTRIPE_STATE=%s", istripe_leg_state_name(state));
+	add_uevent_var(event, "ISTRIPE_STATE=%s", istripe_leg_state_names[state]);
 	if (state != ISTRIPE_LEG_LIVE)
 		volume_add_reason(events, event, state);
 	if (event_end(events))

@@ -73,7 +73,7 @@ static ssize_t leg_emit_events(const struct istripe_leg *leg, char *page)
 
 /* The identity was found before the volume was up and has been the same ever since. */
 #define LEG_FILES(_row)									\
-	_row(state, sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_leg_state(leg))))	\
+	_row(state, sysfs_emit(page, "%s\n", istripe_leg_state_names[istripe_leg_state(leg)]))	\
 	_row(designator, sysfs_emit(page, "%s\n", leg->lun.designator))			\
 	_row(serial, sysfs_emit(page, "%s\n", leg->lun.serial))				\
 	_row(device_uuid, uuid_emit(leg_super(leg) ? leg_super(leg)->device_uuid : NULL, page))	\
@@ -88,9 +88,9 @@ static ssize_t leg_emit_events(const struct istripe_leg *leg, char *page)
 	_row(down_ms, sysfs_emit(page, "%u\n", istripe_outage_report_ms(leg)))		\
 	_row(recovery_left_ms, sysfs_emit(page, "%d\n", istripe_outage_report_left_ms(leg)))	\
 	_row(write_protected,								\
-	     sysfs_emit(page, "%s\n", istripe_protected_name(READ_ONCE(leg->protected))))	\
+	     sysfs_emit(page, "%s\n", istripe_protected_names[READ_ONCE(leg->protected)]))	\
 	_row(lun_reset,									\
-	     sysfs_emit(page, "%s\n", istripe_lun_reset_result_name(READ_ONCE(leg->lun_reset))))
+	     sysfs_emit(page, "%s\n", istripe_lun_reset_results[READ_ONCE(leg->lun_reset)]))
 
 #define LEG_FILE(_name, _emit)								\
 	ISTRIPE_SYSFS_SHOW(leg, _name, NULL, struct istripe_leg *leg, _emit);
@@ -133,7 +133,7 @@ ISTRIPE_SYSFS_DIR_TYPE(leg);
 
 #define VOLUME_FILES(_row)								\
 	_row(state,									\
-	     sysfs_emit(page, "%s\n", istripe_leg_state_name(istripe_volume_state(volume))))	\
+	     sysfs_emit(page, "%s\n", istripe_leg_state_names[istripe_volume_state(volume)]))	\
 	_row(name, sysfs_emit(page, "%s\n", volume->name))				\
 	_row(chunk_bytes,								\
 	     sysfs_emit(page, "%u\n", volume->stripe.chunk_sectors << SECTOR_SHIFT))	\
