@@ -543,7 +543,8 @@ def test_fence_timeout_where_nothing_is_gained(servers, make_volume, links, kern
 def test_proof_of_one_target(servers, make_volume, links):
     """Three logins for two paths, and again for a new session; nothing is left of them."""
     target = servers[0].load(HONEST)
-    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target)
+    volume = volume_over(make_volume, links, (PORTS[0],) * 2, target,
+                         path={**FAST, "ping_timeout_ms": 20000})
     with Direct(volume.enable()) as disk:
         disk.write(0, noise(64 * KIB, 3))
         volume.wait_proven()
@@ -754,7 +755,7 @@ def test_disable_during_the_proof(servers, make_volume, links):
     undisturbed(volume)
     start = time.monotonic()
     volume.disable()
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 50
 
 
 def test_redirected_elsewhere(servers, make_volume, links, kernel_log):
@@ -873,7 +874,7 @@ def test_a_write_that_ends_every_path(servers, make_volume, links, fence):
         with pytest.raises(OSError) as failed:
             disk.write(0, noise(4 * KIB, 1))
         assert failed.value.errno == errno.ENOLINK
-        assert time.monotonic() - start < 40
+        assert time.monotonic() - start < 120
         target.run.armed = False
         wait_for("both paths", lambda: state(volume) == "live", 60)
         disk.write(0, noise(4 * KIB, 2))
