@@ -390,6 +390,12 @@ def test_forced_while_its_files_are_in_use(make_server, make_volume, link):
         with contextlib.suppress(OSError):
             volume.rescan()
 
+    def fails():
+        with pytest.raises(OSError):
+            disk.write(0, bytes(4096))
+        meanwhile.append((rescan.is_alive(), down.is_alive()))
+
+    meanwhile = []
     lost, asked = make_server(), make_server()
     target = lost.load(Scenario("is lost", hooks={"on_login": lets_nobody_in}))
     asked.load(Scenario("is asked", hooks={"on_command": keeps_questions}, times=1 << 20),
@@ -404,17 +410,18 @@ def test_forced_while_its_files_are_in_use(make_server, make_volume, link):
         lost.arm()
         ghost.killed(link, lost.port)
         wait_for("the loss", lambda: ghost.path_state(volume) != "live")
-        writer = ghost.Write(disk, 0, bytes(4096))
+        writer, rescan, down = (threading.Thread(target=call, daemon=True)
+                                for call in (fails, ask, volume.force_down))
+        writer.start()
         asked.arm()
-        rescan, down = threading.Thread(target=ask), threading.Thread(target=volume.force_down)
         rescan.start()
         wait_for("the question", lambda: asked.target.run.hits)
         down.start()
-        writer.join(10)
-        assert not writer.is_alive() and not writer.good
-        assert rescan.is_alive() and down.is_alive()
         down.join(120)
-        rescan.join(60)
+        for thread in (writer, rescan):
+            thread.join(60)
+        # Their users were in the way of the end of the files, but not of the failure.
+        assert meanwhile == [(True, True)]
     assert not volume.enabled() and volume.device() == ""
 
 
