@@ -211,7 +211,7 @@ def temporary_address(link):
     try:
         yield wait_for("a temporary address", checked, 20)[0]
     finally:
-        run("ip", "addr", "del", "fd55::aa/64", "dev", link.nic)
+        run("ip", "addr", "del", "fd55::aa/64", "dev", link.nic, "mngtmpaddr")
         write(wanted, before)
 
 
