@@ -29,11 +29,14 @@ from lab import (
     unsteady,
 )
 from lab.disk import Reader
+from lab.ghost import ISIDS, set_isids
 from lab.istripe import Named
 from lab.istripectl import TOOL
 from lab.kernel import ATOMIC_WRITES, DEBUG
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, run, write
+from scripted.registrations import RegisteredDisk
+from scripted.scenario import HONEST
 from scripted.server import Server
 
 MIB = 1 << 20
@@ -357,6 +360,20 @@ def make_scripted(server, make_volume, links):
         if paths > 1:
             write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
         return volume, target
+
+    return make
+
+
+@pytest.fixture
+def registered(make_scripted):
+    """registered(paths, ...): a volume, its disk in the target, and the nexuses of its paths."""
+
+    def make(paths=2, scenario=HONEST, kind=RegisteredDisk):
+        volume, target = make_scripted(scenario, paths=paths)
+        set_isids(volume, paths)
+        target.disk = kind()
+        name = volume.settings["initiator_name"]
+        return volume, target.disk, [(name, bytes.fromhex(isid)) for isid in ISIDS[:paths]]
 
     return make
 

@@ -12,7 +12,7 @@ import pytest
 
 from lab import lio, network
 from lab.disk import Direct
-from lab.ghost import ISIDS, path_is, set_isids
+from lab.ghost import LOST_S, lost, wait_path
 from lab.istripe import EnableError
 from lab.reservation import (
     CONFLICT,
@@ -29,7 +29,7 @@ from lab.reservation import (
 )
 from lab.shell import read, run, status, wait_for, write
 from scripted.registrations import EXCLUSIVE_REG_ONLY as EXCLUSIVE_SCSI
-from scripted.registrations import Conflict, RegisteredDisk
+from scripted.registrations import Conflict, RegisteredDisk, second
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
     INVALID_FIELD,
@@ -53,8 +53,6 @@ NO_RESOURCES = (5, 0x55, 4)
 REGISTER, RESERVE = 0, 1
 #: Nobody has it.
 ANY_KEY = 0xA11
-#: Until a path is lost, or back.
-LOST_S = 60
 #: What the log says when a key is not registered again.
 GIVEN_UP = "paths that log in are not registered with it any more"
 
@@ -199,23 +197,6 @@ def test_preempted_on_every_leg(two_legs):
     finally:
         for leg in theirs:
             leg.__exit__()
-
-
-def wait_path(volume, index, live, leg=0):
-    wait_for(f"leg {leg} path {index} to be {'live' if live else 'lost'}",
-             lambda: path_is(volume, index, live, leg), LOST_S)
-
-
-@contextmanager
-def lost(volume, link, index, leg=0):
-    """One of the paths is lost meanwhile."""
-    link.set_up(False)
-    try:
-        wait_path(volume, index, False, leg)
-        yield
-    finally:
-        link.set_up(True)
-    wait_path(volume, index, True, leg)
 
 
 def has_no_path(call, *args):
@@ -396,20 +377,6 @@ def test_keys_of_paths_that_come_and_go(make_lio, make_volume, links, stock, kee
         assert keys(other) == []
 
 
-@pytest.fixture
-def registered(make_scripted):
-    """registered(paths, ...): a volume, its disk in the target, and the nexuses of its paths."""
-
-    def make(paths=2, scenario=HONEST, kind=RegisteredDisk):
-        volume, target = make_scripted(scenario, paths=paths)
-        set_isids(volume, paths)
-        target.disk = kind()
-        name = volume.settings["initiator_name"]
-        return volume, target.disk, [(name, bytes.fromhex(isid)) for isid in ISIDS[:paths]]
-
-    return make
-
-
 class HugeDisk(RegisteredDisk):
     """It has one block more than READ CAPACITY(10) can tell."""
 
@@ -461,11 +428,6 @@ def test_target_that_ends_registrations_with_the_session(registered, links, kern
             # Only the path that has come back is there.
             with lost(volume, links[1 - index], 1 - index):
                 assert writes(device)
-
-
-def second(call):
-    """For when_read: a nexus reads the list that counts when no other one is being registered."""
-    return lambda _: lambda _: call()
 
 
 @ALLOWED

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lab.disk import Direct
-from lab.ghost import path_is
+from lab.ghost import LOST_S, wait_path
 from lab.reservation import CONFLICT, IGNORE_KEY, KEY, Reservations
 from lab.shell import on_failure, wait_for
 from scripted.registrations import Conflict, RegisteredDisk
@@ -15,8 +15,6 @@ from scripted.scsi import PERSISTENT_RESERVE_OUT
 
 KIB = 1 << 10
 CHUNK = 64 * KIB
-#: Until a path is lost, or back.
-LOST_S = 60
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def test_a_leg_serves_while_another_one_is_slow(make_legs, slow):
     """It has its turn later, or has had it."""
     volume, servers, held = make_legs(slow)
     device, other = volume.enable(), servers[1 - slow]
-    wait_for("all paths", lambda: path_is(volume, 1, True), LOST_S)
+    wait_path(volume, 1, True)
     with (Direct(device) as disk, Reservations(device) as ours, ThreadPoolExecutor() as pool,
           on_failure(volume.force_down)):
         servers[slow].arm()
@@ -83,16 +81,16 @@ def test_taken_back_from_a_path_that_has_come_since(make_legs, links):
     with (Reservations(volume.enable()) as ours, ThreadPoolExecutor() as pool,
           on_failure(volume.force_down)):
         servers[1].arm()
-        wait_for("all paths", lambda: path_is(volume, 1, True), LOST_S)
+        wait_path(volume, 1, True)
         links[1].set_up(False)
         try:
-            wait_for("the loss", lambda: path_is(volume, 1, False), LOST_S)
+            wait_path(volume, 1, False)
             register = pool.submit(ours.register, 0, KEY, IGNORE_KEY)
             wait_for("the registration", lambda: held.tasks)
             assert keys(servers[0]) == [KEY]
         finally:
             links[1].set_up(True)
-        wait_for("the path", lambda: path_is(volume, 1, True), LOST_S)
+        wait_path(volume, 1, True)
         assert keys(servers[0]) == [KEY, KEY]
         servers[1].call(held.release())
         assert register.result(LOST_S) == CONFLICT

@@ -29,6 +29,8 @@ PATIENT = {**FAST, "ping_interval_ms": 60000}
 #: How long a write that must not go on is given to do so, and one that must.
 SETTLE_S = 4
 PATIENCE_S = 60
+#: Until a path is lost, or back.
+LOST_S = 60
 #: Abort and reset of a command may have to time out before anything is noticed.
 NOTICED_S = 90
 
@@ -68,6 +70,23 @@ def path_is(volume, index, live, leg=0):
     """
     now = path_state(volume, index, leg)
     return now == "live" if live else now not in ("live", "draining")
+
+
+def wait_path(volume, index, live, leg=0):
+    wait_for(f"leg {leg} path {index} to be {'live' if live else 'lost'}",
+             lambda: path_is(volume, index, live, leg), LOST_S)
+
+
+@contextlib.contextmanager
+def lost(volume, link, index, leg=0):
+    """One of the paths is lost meanwhile."""
+    link.set_up(False)
+    try:
+        wait_path(volume, index, False, leg)
+        yield
+    finally:
+        link.set_up(True)
+    wait_path(volume, index, True, leg)
 
 
 class Write(threading.Thread):
