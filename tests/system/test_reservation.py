@@ -36,6 +36,7 @@ from scripted.scsi import (
     INVALID_OPCODE,
     INVALID_PARAMETER,
     PERSISTENT_RESERVE_IN,
+    PERSISTENT_RESERVE_OUT,
     WRITE_16,
     Refuse,
 )
@@ -542,6 +543,8 @@ def test_list_that_does_not_come(registered, server, links):
     """One path waits for the list of keys; the other one logs in meanwhile, and is registered."""
 
     async def on_command(_run, conn, task):
+        if task.opcode == PERSISTENT_RESERVE_OUT and conn.session.isid == nexuses[1][1]:
+            together.append(bool(met) and met[-1] in asking)
         if task.opcode != PERSISTENT_RESERVE_IN or not disk.keys:
             return False
         if conn.session.isid != nexuses[0][1]:
@@ -556,14 +559,14 @@ def test_list_that_does_not_come(registered, server, links):
             asking.remove(task)
         return False
 
-    asking, met, let_go = [], [], asyncio.Event()
+    asking, met, together, let_go = [], [], [], asyncio.Event()
     volume, disk, nexuses = registered(scenario=Scenario("silent", hooks={"on_command": on_command}))
     with Reservations(volume.enable()) as ours:
         assert ours.register(0, KEY) == 0
         with both_lost(volume, links):
             del disk.keys[nexuses[1]]
         wait_path(volume, 1, True)
-        assert met[-1] in asking
+        assert together[-1]
         server.loop.call_soon_threadsafe(let_go.set)
         wait_path(volume, 0, True)
     assert disk.keys == dict.fromkeys(nexuses, KEY)
