@@ -25,9 +25,9 @@ from lab.ghost import (
     write_to_holder,
 )
 from lab.reservation import KEY, OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
-from lab.shell import read, wait_for, write
+from lab.shell import on_failure, read, wait_for, write
 from scripted.checks import ABORT_TASK
-from scripted.ghost import Resets, hold
+from scripted.ghost import REJECTED, Resets, hold
 from scripted.registrations import RegisteredDisk
 from scripted.scenario import HONEST, Scenario, silence
 from scripted.scsi import (
@@ -40,6 +40,7 @@ from scripted.scsi import (
 
 MIB = 1 << 20
 BUSY = 8
+INQUIRY_CHANGED = (6, 0x3F, 3)
 #: Longer than another question is given.
 PAUSE_S = 12
 SAID = "keys of persistent reservations are registered: lost writes wait"
@@ -326,6 +327,53 @@ def test_a_time_out_when_keys_are_looked_for(server, make_scripted):
         writer.finish()
         assert aborted == [ABORT_TASK]
         assert read(volume.path_sysfs(0, 0) / "faults") == "0"
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+    volume.disable()
+
+
+@pytest.mark.parametrize("rejected", [False, True], ids=["aborted", "rejected"])
+def test_lun_changes_when_keys_are_looked_for(servers, make_volume, links, kernel_log, rejected):
+    """I/O waits until it is asked what it is now: the question for keys is given up, or the path."""
+    asked, aborts = [], []
+
+    async def on_command(run, conn, task):
+        if run.armed and task.opcode == PERSISTENT_RESERVE_IN:
+            asked.append((conn.session.initiator, conn.session.isid))
+            if len(asked) == 1:
+                await silence()
+        return False
+
+    async def on_tmf(_run, conn, pdu):
+        aborts.append((conn, pdu))
+        return True
+
+    async def answer():
+        conn, pdu = aborts[0]
+        response = REJECTED if rejected else target.manage(conn.session, pdu)
+        await target.answer_task_management(conn, pdu, response)
+
+    hooks = {"on_command": on_command, "on_tmf": on_tmf}
+    volume, target, lun = volume_over_both(servers, make_volume, links,
+                                           (Scenario("silent", hooks=hooks), HONEST))
+    with Direct(volume.enable()) as disk, on_failure(volume.force_down):
+        lun.register("another host", OTHER_KEY)
+        volume.rescan()
+        servers[0].arm()
+        wait_for("the question", lambda: asked, 60)
+        # The question has as long as this was when it was asked; the write times out before that.
+        write(volume.config / "command_timeout_ms", 2000)
+        lun.told[asked[0]] = INQUIRY_CHANGED
+        writer = Write(disk, AT, noise(4 * KIB, 1))
+        wait_for("the abort", lambda: aborts, 20)
+        writer.join(SETTLE_S)
+        assert writer.is_alive() and len(asked) == 1
+        servers[0].call(answer())
+        writer.finish()
+        assert [pdu.flags & 0x7F for _, pdu in aborts] == [ABORT_TASK]
+        assert read(volume.path_sysfs(0, 0) / "faults") == str(int(rejected))
+        said = kernel_log.matching("no answer to PERSISTENT RESERVE IN, which is not aborted")
+        assert bool(said) == rejected
+        assert not kernel_log.matching("keeps its command window")
         same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
     volume.disable()
 

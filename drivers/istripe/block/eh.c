@@ -140,8 +140,9 @@ static enum istripe_task_progress eh_progress(struct istripe_nexus *nexus,
 static bool eh_is_hopeless(struct istripe_session *session,
 			   enum istripe_task_progress progress)
 {
-	/* A quiesce lasts for seconds at most; then the command has its whole time again. */
-	if (progress == ISTRIPE_TASK_UNSENT && istripe_session_is_quiesced(session))
+	/* Both last for a while at most; then the command has its whole time again. */
+	if (progress == ISTRIPE_TASK_UNSENT &&
+	    (istripe_session_is_quiesced(session) || istripe_session_is_invalid(session)))
 		return true;
 	if (progress == ISTRIPE_TASK_UNSENT)
 		istripe_session_fault(session, -ETIMEDOUT,

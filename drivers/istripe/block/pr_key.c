@@ -20,6 +20,7 @@
 #define ANSWERS_MS	10000		/* for all commands of one login */
 #define PAUSE_MS	30000		/* of a LUN that is asked for keys, at most */
 #define POLL_MS		30000		/* of keys of other hosts, by each nexus */
+#define MOOT_MS		1000		/* for the answer to that, once the LUN has changed */
 
 /* Registers one nexus. */
 struct joining {
@@ -160,6 +161,25 @@ static bool key_poll_is_due(struct istripe_nexus *nexus)
 	return due;
 }
 
+/* Commands wait until the LUN is asked what it is now, and for keys, too. */
+static bool key_question_is_moot(const struct istripe_session *session)
+{
+	unsigned long since = READ_ONCE(session->internal.task.submitted_at);
+
+	return istripe_session_is_invalid(session) &&
+	       time_after(jiffies, since + msecs_to_jiffies(MOOT_MS));
+}
+
+static void key_abort(struct istripe_session *session)
+{
+	int ret = istripe_session_task_management(session, ISCSI_TM_FUNC_ABORT_TASK,
+						  session->internal.task.itt, ANSWERS_MS);
+
+	if (ret)
+		istripe_session_fault(session, ret,
+				      "no answer to PERSISTENT RESERVE IN, which is not aborted, and the LUN has changed");
+}
+
 /* By the worker, which is the one that does this, too. */
 static void key_recover(struct istripe_session *session)
 {
@@ -167,6 +187,8 @@ static void key_recover(struct istripe_session *session)
 
 	if (test_and_clear_bit(ISTRIPE_NEXUS_EH, &nexus->events))
 		istripe_eh_recover(nexus);
+	if (key_question_is_moot(session))
+		key_abort(session);
 }
 
 /* A LUN that pauses has as long as by default for I/O, or the session ends. */
