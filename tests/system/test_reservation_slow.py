@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A registration takes long at one leg of a disk: paths of the others log in, and serve, meanwhile."""
+"""Registrations that take long, or break off.
 
+While one takes long at one leg of a disk, paths of the others log in, and serve.
+"""
+
+import asyncio
+import errno
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lab.disk import Direct
 from lab.ghost import LOST_S, wait_path
-from lab.reservation import CONFLICT, IGNORE_KEY, KEY, Reservations
+from lab.reservation import CONFLICT, IGNORE_KEY, KEY, OTHER_KEY, Reservations
 from lab.shell import on_failure, wait_for
-from scripted.registrations import Conflict, RegisteredDisk
+from scripted.registrations import Conflict, RegisteredDisk, second
 from scripted.scenario import Held, Scenario
 from scripted.scsi import PERSISTENT_RESERVE_OUT
 
@@ -95,3 +101,56 @@ def test_taken_back_from_a_path_that_has_come_since(make_legs, links):
         servers[1].call(held.release())
         assert register.result(LOST_S) == CONFLICT
     assert [keys(server) for server in servers] == [[], []]
+
+
+@pytest.mark.allow_log("error, dev istripe|reservation conflict|I/O error|critical nexus error",
+                       "another host holds a reservation")
+@pytest.mark.parametrize("told", [False, True], ids=["found", "told"])
+def test_preempted_and_not_taken_back(registered, server, kernel_log, told):
+    """The session breaks before the list that counts: the next login ends the registration, also
+    if the key has been forgotten since, as the other path was told.
+    """
+
+    async def on_login(_run, _conn, _pdu):
+        while broken and not let_go.is_set():
+            await asyncio.sleep(0.05)
+        return False
+
+    def refused():
+        with pytest.raises(OSError) as failed, Direct(device) as direct:
+            direct.write(0, bytes(4 * KIB))
+        return failed.value.errno == errno.EBADE
+
+    def break_session(nexus):
+        for conn in server.connections():
+            if conn.session.isid == nexus[1]:
+                conn.reset()
+
+    def breaks(nexus):
+        broken.append(dict(disk.keys))
+        break_session(nexus)
+
+    def preempts():
+        disk.preempt("another host", KEY)
+        return breaks
+
+    async def lose():
+        del disk.keys[nexuses[1]]
+        disk.when_read = second(preempts)
+        break_session(nexuses[1])
+
+    broken, let_go = [], threading.Event()
+    volume, disk, nexuses = registered(scenario=Scenario("later", hooks={"on_login": on_login}))
+    device = volume.enable()
+    with Reservations(device) as ours:
+        assert ours.register(0, KEY) == 0
+        disk.register("another host", OTHER_KEY)
+        server.call(lose())
+        wait_for("the end of the session", lambda: broken, LOST_S)
+        assert not told or refused()
+        let_go.set()
+        wait_path(volume, 1, True)
+        assert broken == [{"another host": OTHER_KEY, nexuses[1]: KEY}]
+        assert disk.keys == {"another host": OTHER_KEY}
+        assert refused()
+        assert len(kernel_log.matching("paths that log in are not registered with it any more")) == 1

@@ -352,6 +352,7 @@ static int joining_read(const struct joining *joining, struct istripe_pr_keys *k
 /* Of this nexus alone, from list to list: see the top of pr_key.h. */
 static int joining_add_alone(const struct joining *joining)
 {
+	struct istripe_nexus *nexus = joining->nexus;
 	struct istripe_pr_keys before, after = {};
 	int ret = joining_read(joining, &before);
 
@@ -359,13 +360,14 @@ static int joining_add_alone(const struct joining *joining)
 		return ret;
 	if (!before.count)
 		return before.cut ? -E2BIG : -ENOKEY;
+	nexus->key.adding = true;
 	ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, joining->key);
 	if (ret)
 		return ret;
 	ret = joining_read(joining, &after);
 	if (!ret && (after.generation == before.generation + 1 || after.count > 1))
 		return 1;
-	joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key, 0);
+	nexus->key.adding = joining_register(joining, ISTRIPE_RESERVE_REGISTER, joining->key, 0);
 	return ret ?: -EAGAIN;
 }
 
@@ -387,10 +389,13 @@ static int joining_add(struct joining *joining)
 static int joining_run(struct joining *joining)
 {
 	struct istripe_pr_keys keys;
-	int ret;
+	int ret = 0;
 
-	if (!joining->key)
-		return joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+	/* A registration of an earlier login that was not seen to count tells nothing. */
+	if (!joining->key || joining->nexus->key.adding)
+		ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+	if (ret || !joining->key)
+		return ret;
 	/* Without the lock: a target that does not answer this holds up no other nexus. */
 	ret = joining_read(joining, &keys);
 	if (ret)
@@ -467,7 +472,7 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	nexus->key.ended = false;
 	nexus->key.changes = leg->pr_key.changes;
 	joining.key = leg->pr_key.key;
-	left = nexus->key.left;
+	left = nexus->key.left || nexus->key.adding;
 	spin_unlock_bh(&leg->lock);
 	if (nexus->key.changes & 1) {
 		/* A login is admitted after the change only; a live nexus asks again until then. */
@@ -483,6 +488,7 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	ret = joining_run(&joining);
 	ret = joining_end(&joining, nexus->key.changes, ret, why);
 	if (ret >= 0) {
+		nexus->key.adding = false;
 		spin_lock_bh(&leg->lock);
 		/* Else it may have been set meanwhile. */
 		if (leg->pr_key.changes == nexus->key.changes)

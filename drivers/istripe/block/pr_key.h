@@ -11,7 +11,8 @@
  *
  * READ KEYS and the registration are two commands, and a PREEMPT may come between. Each change adds
  * one to the generation that READ KEYS returns. The registration counts if it was the only change
- * since the key was seen, or if a second nexus still has the key afterwards; else it is taken back.
+ * since the key was seen, or if a second nexus still has the key afterwards; else it is taken back,
+ * by the next login if this session has broken.
  * leg->pr_key.lock, held from the one READ KEYS to the other, keeps two nexuses of the leg from
  * taking each other for that second one.
  */
