@@ -11,7 +11,7 @@ import os
 import pytest
 
 from lab import md, network, storage
-from lab.aio import together
+from lab.aio import IOCB_CMD_PWRITE, RWF_DSYNC, together
 from lab.disk import Direct, noise, same
 from lab.istripe import Named
 from lab.kernel import ATOMIC_WRITES
@@ -22,9 +22,8 @@ from scripted.scsi import WRITE_16, WRITE_ATOMIC_16, Atomic, number
 pytestmark = pytest.mark.both
 KIB, MIB = 1 << 10, 1 << 20
 BLOCK = 512
-#: linux/fs.h and linux/aio_abi.h; Python's os and ctypes do not know them.
-RWF_DSYNC, RWF_ATOMIC = 0x02, 0x40
-IOCB_CMD_PWRITE = 1
+#: linux/fs.h; Python's os does not know it.
+RWF_ATOMIC = 0x40
 #: Blocks: writes of 4 KiB to 64 KiB.
 USUAL = Atomic(128, 8, 8)
 QUICK = {"default_time2wait": 0, "login_timeout_ms": 10000}

@@ -12,8 +12,10 @@ import time
 
 import pytest
 
+from lab import network
+from lab.aio import put_durably
 from lab.disk import Direct, noise, same
-from lab.ghost import FAST, ISIDS, release, set_isids, volume_over
+from lab.ghost import FAST, ISIDS, path_state, release, set_isids, volume_over
 from lab.istripe import EnableError, Named
 from lab.shell import read, udev_settle_told, wait_for, write
 from scripted.ghost import hold
@@ -23,6 +25,7 @@ from scripted.scsi import (
     MODE_SENSE_6,
     SYNCHRONIZE_CACHE_10,
     SYNCHRONIZE_CACHE_16,
+    WRITE_16,
     Result,
     fixed_sense,
 )
@@ -370,6 +373,101 @@ def test_a_cache_that_goes(server, make_volume, link):
             assert lun.flushes == before + on
             assert on or SYNCHRONIZE_CACHE_10 in refused
     assert server.violations() == []
+
+
+def logs_in_again(volume, server):
+    before = volume.reconnects()
+    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
+    wait_for("the path", lambda: volume.reconnects() > before and path_state(volume) == "live", 60)
+
+
+def switch(lun, on):
+    """As LIO does, whose LUNs without a cache do not know FUA."""
+    lun.write_cache = lun.dpofua = on
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["login", "rescan"])
+def test_a_cache_is_off_for_a_while(volatile, volume, server, asked):
+    """What is written before the driver knows that it is on again is in the cache; that is flushed."""
+    lun, device = volatile
+    with Direct(device) as disk:
+        switch(lun, False)
+        volume.rescan()
+        put_durably(disk.fd, 0, noise(4096, 1))
+        assert not lun.cached and not lun.fua_writes
+        switch(lun, True)
+        put_durably(disk.fd, 4096, noise(4096, 2))
+        assert lun.cached and not lun.fua_writes
+        if asked:
+            volume.rescan()
+        else:
+            logs_in_again(volume, server)
+        put_durably(disk.fd, 8192, noise(4096, 3))
+        assert cut(lun) == 0 and lun.fua_writes == 1
+        for seed in range(1, 4):
+            same(disk.read((seed - 1) * 4096, 4096), noise(4096, seed), "what was read")
+        assert lun.flushes == 1
+        logs_in_again(volume, server)
+        assert lun.flushes == 1
+    assert volume.reconnects() == (1 if asked else 2)
+    assert server.violations() == []
+
+
+def test_one_path_knows_that_the_cache_is_on_again(make_server, make_volume, links):
+    """What was written before is flushed, and each write over the other one, until that asks, too."""
+    seen, let_go = [], asyncio.Event()
+
+    def notes(index):
+        async def hook(run, conn, task):
+            if task.opcode == MODE_SENSE_6 and run.armed:
+                await let_go.wait()
+            if task.opcode in (WRITE_16, SYNCHRONIZE_CACHE_16):
+                seen.append((index, task.opcode, bool(task.cdb[1] & 8)))
+            return False
+        return hook
+
+    async def go_on():
+        let_go.set()
+
+    def writes(disk):
+        seen.clear()
+        for at in range(8):
+            put_durably(disk.fd, at * 4096, noise(4096, at))
+            # So that neither writes alone nor writes and flushes go over one path.
+            if not at % 3:
+                same(disk.read(at * 4096, 4096), noise(4096, at), "what was read")
+        return [(index, fua) for index, opcode, fua in seen if opcode == WRITE_16]
+
+    servers = [make_server(), make_server()]
+    for index, server in enumerate(servers):
+        server.load(Scenario("cache", hooks={"on_command": notes(index)}))
+    servers[1].target.disk.data = servers[0].target.disk.data
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=FAST, metadata="none", policy="round-robin")
+    device = volume.enable()
+    wait_for("both paths", lambda: path_state(volume, 0) == path_state(volume, 1) == "live")
+    with Direct(device) as disk:
+        for server in servers:
+            switch(server.target.disk, False)
+        volume.rescan()
+        assert not any(fua for _, fua in writes(disk))
+        assert SYNCHRONIZE_CACHE_16 not in [opcode for _, opcode, _ in seen]
+        for server in servers:
+            switch(server.target.disk, True)
+        servers[0].arm()
+        seen.clear()
+        assert network.kill_connections(port=servers[1].port)
+        wait_for("the path", lambda: read(volume.path_sysfs(0, 1) / "reconnects") == "1" and
+                 path_state(volume, 1) == "live", 60)
+        assert seen == [(1, SYNCHRONIZE_CACHE_16, False)]
+        assert set(writes(disk)) == {(0, False), (1, True)}
+        for at, (_, opcode, fua) in enumerate(seen):
+            assert fua or opcode != WRITE_16 or seen[at + 1][1] == SYNCHRONIZE_CACHE_16
+        servers[0].call(go_on())
+        wait_for("FUA", lambda: set(writes(disk)) == {(0, True), (1, True)}, 60)
+        assert {opcode for _, opcode, _ in seen} == {WRITE_16}
+    assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
+    assert [server.violations() for server in servers] == [[], []]
 
 
 def test_superblocks_are_flushed_with_the_shorter_command(volume_refusing, server):

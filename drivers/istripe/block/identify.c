@@ -189,6 +189,21 @@ static void identify_note_cache(struct istripe_nexus *nexus)
 		nexus->flushed = false;
 	WRITE_ONCE(nexus->cacheless,
 		   caching->told && !caching->write_cache ? nexus->asked_caches : 0);
+	if (nexus->cacheless && nexus->leg->lun.caching.write_cache)
+		WRITE_ONCE(nexus->leg->uncached, nexus->cacheless);
+}
+
+void istripe_identify_flushed(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+
+	mutex_lock(&leg->identify_lock);
+	/* It may have gone again meanwhile. */
+	if (leg->uncached <= nexus->asked_caches)
+		WRITE_ONCE(leg->uncached, 0);
+	mutex_unlock(&leg->identify_lock);
+	/* Their writes would be flushed one by one. */
+	istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_REVALIDATE);
 }
 
 int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)

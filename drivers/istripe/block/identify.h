@@ -19,6 +19,9 @@ int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why);
 /* Fills @before: the leg's LUN, and the port of the nexus. Its worker. */
 void istripe_identify_recall(struct istripe_nexus *nexus, struct istripe_lun_before *before);
 
+/* The LUN has its cache back, and has been flushed since nexus->found was found. Its worker. */
+void istripe_identify_flushed(struct istripe_nexus *nexus);
+
 /* The nexus has no session any more, or takes no I/O: nexus->blocks does not count. Its worker. */
 void istripe_identify_forget(struct istripe_nexus *nexus);
 

@@ -618,7 +618,8 @@ static void io_task_good(struct istripe_leg_task *leg_task)
 				     leg_task->since);
 	if (unlikely(leg_task->zeroes) && io_task_zeroes_again(leg_task))
 		return;
-	if (unlikely(leg_task->through || READ_ONCE(leg_task->leg->write_through)) &&
+	if (unlikely(leg_task->through || leg_task->fua ||
+		     READ_ONCE(leg_task->leg->write_through)) &&
 	    io_task_writes_through(leg_task))
 		return;
 	istripe_latency_count(leg_task->nexus->path->latencies, blk_mq_rq_from_pdu(leg_task->io));

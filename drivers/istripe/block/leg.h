@@ -117,6 +117,7 @@ struct istripe_leg {
 	bool write_through;		/* the LUN got a cache when the volume was up */
 	bool no_fua;			/* and it does not know FUA: write_through.h */
 	u32 caches;			/* counts the times that it has told of a cache */
+	u32 uncached;			/* @caches, when its cache had gone; 0: flushed since */
 	enum istripe_protected protected;	/* written by the work of write_protect.c */
 	bool flush10;			/* SYNCHRONIZE CACHE(16) is not known to the LUN */
 	bool no_flush;			/* nor is (10), and it does not say that it has a cache */

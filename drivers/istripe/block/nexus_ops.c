@@ -31,16 +31,24 @@ static bool nexus_may_flush(const struct istripe_nexus *nexus)
 		istripe_session_is_idle(nexus->owned));
 }
 
+/* While it was thought to have none, writes without FUA were taken as durable, over any nexus. */
+static bool nexus_has_cache_again(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->leg->uncached) && nexus->found.caching.write_cache &&
+	       !nexus->found.reserved;
+}
+
 /*
  * A LUN that has got a write cache may have writes of the last session in it, sent without FUA,
  * which nobody else flushes. A port that takes no I/O refuses that: it is done when it does.
  */
 static int nexus_op_flush(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
+	bool again = nexus_has_cache_again(nexus);
 	struct istripe_lun_io io;
 	int ret;
 
-	if (!READ_ONCE(nexus->leg->write_through) || !nexus_may_flush(nexus))
+	if (!again && (!READ_ONCE(nexus->leg->write_through) || !nexus_may_flush(nexus)))
 		return 0;
 	nexus->flushed = false;
 	if (!istripe_alua_usable(nexus->found.access.state))
@@ -48,6 +56,8 @@ static int nexus_op_flush(struct istripe_nexus *nexus, struct istripe_reason *wh
 	istripe_lun_io_begin(&io, nexus, FLUSH_MS, why);
 	ret = istripe_lun_io_flush(&io);
 	nexus->flushed = !ret;
+	if (!ret && again)
+		istripe_identify_flushed(nexus);
 	return ret;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Writing through a cache that nobody flushes: the LUN has got it since the volume came up, or the
- * task writes a copy of an overlay, and a flush of all legs might wait for one that is away. A task
+ * task writes a copy of an overlay, and a flush of all legs might wait for one that is away, or it is
+ * to be durable, and its nexus has not heard yet that the LUN has its cache, and FUA, back. A task
  * whose data may be in that cache only, for want of FUA, is no success: it goes on as a flush. That
  * needs no other request, and so no tag, for which overlays could not wait.
  *

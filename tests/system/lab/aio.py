@@ -3,10 +3,14 @@
 
 import contextlib
 import ctypes
+import mmap
 import os
 
 #: asm/unistd_64.h of x86
 NR_IO_SETUP, NR_IO_DESTROY, NR_IO_GETEVENTS, NR_IO_SUBMIT = 206, 207, 208, 209
+#: linux/aio_abi.h and linux/fs.h
+IOCB_CMD_PWRITE = 1
+RWF_DSYNC = 0x02
 
 
 class Iocb(ctypes.Structure):
@@ -37,6 +41,26 @@ def aio(depth):
         system_call(NR_IO_DESTROY, context)
 
 
+def submit(context, iocbs):
+    """All of them, and waits for their ends; returns the results, in the order of these."""
+    count = len(iocbs)
+    pointers = (ctypes.POINTER(Iocb) * count)(*map(ctypes.pointer, iocbs))
+    assert system_call(NR_IO_SUBMIT, context, ctypes.c_long(count), pointers) == count
+    events = (ctypes.c_int64 * (4 * count))()
+    assert system_call(NR_IO_GETEVENTS, context, ctypes.c_long(count), ctypes.c_long(count),
+                       events, None) == count
+    return list(events[2::4])
+
+
+def put_durably(fd, at, data):
+    """With FUA: unlike pwrite() of a disk with O_DSYNC this has no flush behind it."""
+    with mmap.mmap(-1, len(data)) as memory, aio(1) as context:
+        memory[:] = data
+        iocb = Iocb(opcode=IOCB_CMD_PWRITE, rw_flags=RWF_DSYNC, fd=fd, nbytes=len(data),
+                    buf=ctypes.addressof(ctypes.c_char.from_buffer(memory)), offset=at)
+        assert submit(context, [iocb]) == [len(data)]
+
+
 def together(fd, opcode, memory, size, at, rw_flags=0):
     """Neighbouring requests of one size, in one call: the block layer may join them. Returns their
     results.
@@ -45,10 +69,5 @@ def together(fd, opcode, memory, size, at, rw_flags=0):
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     iocbs = [Iocb(opcode=opcode, rw_flags=rw_flags, fd=fd, nbytes=size, buf=base + index * size,
                   offset=at + index * size) for index in range(count)]
-    pointers = (ctypes.POINTER(Iocb) * count)(*map(ctypes.pointer, iocbs))
-    events = (ctypes.c_int64 * (4 * count))()
     with aio(count) as context:
-        assert system_call(NR_IO_SUBMIT, context, ctypes.c_long(count), pointers) == count
-        assert system_call(NR_IO_GETEVENTS, context, ctypes.c_long(count), ctypes.c_long(count),
-                           events, None) == count
-    return list(events[2::4])
+        return submit(context, iocbs)
