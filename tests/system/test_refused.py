@@ -8,8 +8,8 @@ import pytest
 
 from lab import network
 from lab.disk import Direct, noise, same
-from lab.ghost import KIB, held_write, killed, path_state, state, volume_over
-from lab.istripe import EnableError
+from lab.ghost import KIB, Write, held_write, killed, path_state, state, volume_over
+from lab.istripe import EnableError, Named
 from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import Scenario
@@ -182,6 +182,46 @@ def test_another_lun_answers_for_a_while(make_volume, links, servers, kernel_log
         assert len(kernel_log.matching(f"{volume.name}/0/0: .*path not used")) == 1
         targets[0].disk = own
         wait_live(volume, 0, WITHIN_S)
+
+
+def test_the_only_path_takes_less_for_a_while(make_volume, link, server):
+    """Its I/O waits, and goes on when the LUN takes as long commands as before; nobody has to say so."""
+    target = server.load(Scenario("less"))
+    volume = make_volume(Named(target.settings.name), metadata="none", recovery_timeout_ms=-1,
+                         path={**PATH, "portal": f"{link.address}:{server.port}"})
+    with Direct(volume.enable()) as disk:
+        target.disk.max_transfer = 1024
+        lose(server)
+        wait_for("the refusal", lambda: path_state(volume) == "refused", 20)
+        assert "leg 0 takes longer commands" in path_error(volume)
+        assert path_error(volume).endswith("refused, and tried again slowly")
+        writer = Write(disk, 0, noise(64 * KIB, 1))
+        time.sleep(2)
+        assert writer.is_alive() and not any(target.disk.data)
+        target.disk.max_transfer = 0
+        writer.finish(WITHIN_S)
+        wait_live(volume)
+        same(disk.read(0, 64 * KIB), noise(64 * KIB, 1), "what was read")
+    assert server.violations() == []
+
+
+def test_one_path_has_taken_less(make_volume, links, servers):
+    """It gets no I/O, and serves when the LUN is as it was and the other path is lost."""
+    volume, targets = two_paths(make_volume, links, servers, scenario(FORBIDDEN), Scenario("less"))
+    targets[1].disk = Disk()
+    targets[1].disk.data = targets[0].disk.data
+    with Direct(volume.enable()) as disk:
+        targets[1].disk.max_transfer = 1024
+        lose(servers[1])
+        wait_for("the refusal", lambda: path_state(volume, 1) == "refused", 20)
+        disk.write(0, noise(64 * KIB, 1))
+        assert path_state(volume, 1) != "live"
+        targets[1].disk.max_transfer = 0
+        lose(servers[0])
+        disk.write(64 * KIB, noise(64 * KIB, 2))
+        for at in range(2):
+            same(disk.read(at * 64 * KIB, 64 * KIB), noise(64 * KIB, at + 1), "what was read")
+        assert path_state(volume, 0) != "live" and path_state(volume, 1) == "live"
 
 
 def set_secret(target, secret):

@@ -69,11 +69,11 @@ static int identify_capabilities(struct istripe_leg *leg, const struct istripe_l
 		return -EAGAIN;
 	/* A leg without flushes goes on over the other paths. */
 	if (cache_is_new && !lun->caching.told)
-		return istripe_reason_fail(why, -EINVAL,
+		return istripe_reason_fail(why, -E2BIG,
 					   "leg %u has no write cache, and the LUN does not say so over this path: path not used",
 					   leg->index);
 	if (!istripe_limits_at_least(leg, lun))
-		return istripe_reason_fail(why, -EINVAL,
+		return istripe_reason_fail(why, -E2BIG,
 					   "leg %u takes longer commands, atomic writes or FUA, than the LUN does over this path: path not used",
 					   leg->index);
 	/* Before @write_through: then a write is flushed, over whatever nexus it has come. */

@@ -11,8 +11,8 @@ struct istripe_reason;
  * Is nexus->found the LUN of the leg? The first LUN found (or the configured designator) is the
  * leg's for good; a LUN that offers it among others is the same. A LUN that has grown is reported
  * to resize.c. Through a port that takes no I/O only the designator is compared. The nexus's
- * worker. Returns 0; -ENODEV another LUN; -ENOSPC it has shrunk; -EINVAL its blocks, cache or
- * limits differ.
+ * worker. Returns 0; -ENODEV another LUN; -ENOSPC it has shrunk; -EINVAL its blocks differ; -E2BIG
+ * it does less than the disk relies on; -EAGAIN it has not said all.
  */
 int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why);
 

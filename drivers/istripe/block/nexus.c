@@ -431,10 +431,10 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 	complete_all(&nexus->idled);
 }
 
-/* The LUN may be mapped there again, or one answer was wrong. */
-static bool nexus_is_elsewhere(const struct istripe_nexus *nexus)
+/* The LUN may be mapped there again, or take as much again, or one answer was wrong. */
+static bool nexus_lun_may_return(const struct istripe_nexus *nexus)
 {
-	return nexus->mismatch == -ENODEV;
+	return nexus->mismatch == -ENODEV || nexus->mismatch == -E2BIG;
 }
 
 /* The target may be late over this nexus. */
@@ -447,7 +447,7 @@ static bool nexus_may_catch_up(const struct istripe_nexus *nexus)
 /* A LUN smaller than at first has lost data; one that somebody else has used has other data. */
 static bool nexus_found_the_end(const struct istripe_nexus *nexus)
 {
-	return nexus->mismatch && !nexus_is_elsewhere(nexus) && !nexus_may_catch_up(nexus);
+	return nexus->mismatch && !nexus_lun_may_return(nexus) && !nexus_may_catch_up(nexus);
 }
 
 /* False for the same failure again, unless it is the last one. */
@@ -492,7 +492,7 @@ static void nexus_refused_why(const struct istripe_nexus *nexus, struct istripe_
 /* The login, by the target or because of CHAP, or the LUN by us; before its session is closed. */
 static bool nexus_is_refused(const struct istripe_nexus *nexus)
 {
-	return nexus_is_elsewhere(nexus) ||
+	return nexus_lun_may_return(nexus) ||
 	       (nexus->owned && test_bit(ISTRIPE_SESSION_REFUSED, &nexus->owned->flags));
 }
 

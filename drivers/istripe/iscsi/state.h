@@ -17,7 +17,7 @@ enum istripe_nexus_state {
 	ISTRIPE_NEXUS_LIVE,		/* its session takes commands */
 	ISTRIPE_NEXUS_CLOSING,		/* the session is being stopped and its tasks collected */
 	ISTRIPE_NEXUS_BACKOFF,		/* waiting before the next attempt */
-	ISTRIPE_NEXUS_REFUSED,		/* the same: refuses logins, or another LUN; see nexus.c */
+	ISTRIPE_NEXUS_REFUSED,		/* the same: the login, or the LUN by us; see nexus.c */
 	ISTRIPE_NEXUS_DEAD,		/* given up; only an administrator brings it back */
 };
 
