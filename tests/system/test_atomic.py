@@ -293,11 +293,45 @@ def test_joined(make_legs, leg_count):
     assert [line for leg in legs for line in leg.server.violations()] == []
 
 
-# With every kernel
-
-
 def comes_back(volume, times):
     wait_for("the next session", lambda: volume.reconnects() == times, 60)
+
+
+@atomic
+@pytest.mark.parametrize("offers, less", [
+    ([Atomic(256, 8, 8)] * 2, Atomic(192, 8, 8)),
+    ([Atomic(256, 8, 8), Atomic(128, 16, 16)], Atomic(128, 16, 16)),
+    ([USUAL, None], None),
+], ids=["longer than a chunk", "more than another leg", "not offered"])
+def test_less_than_was_not_promised(make_legs, offers, less):
+    """What the disk does not offer it does not need."""
+    legs, volume = make_legs(*offers, chunk_bytes=64 * KIB)
+    with Direct(volume.enable()) as disk:
+        before = promised(volume)
+        legs[0].disk.atomic = less
+        network.kill_connections(port=legs[0].server.port)
+        comes_back(volume, 1)
+        assert promised(volume) == before
+        if before[1]:
+            put(disk, 0, noise(before[1], 1))
+        else:
+            disk.write(0, noise(4 * KIB, 1))
+
+
+@atomic
+def test_less_than_a_chunk(make_legs):
+    """That the disk does need."""
+    legs, volume = make_legs(*[Atomic(256, 8, 8)] * 2, chunk_bytes=64 * KIB)
+    volume.enable()
+    legs[0].disk.atomic = Atomic(120, 8, 8)
+    network.kill_connections(port=legs[0].server.port)
+    wait_for("the refusal", lambda: volume.state() == "refused", 60)
+    assert "atomic writes" in read(volume.path_sysfs() / "last_error")
+    legs[0].disk.atomic = Atomic(256, 8, 8)
+    comes_back(volume, 1)
+
+
+# With every kernel
 
 
 def test_less_than_promised(make_legs):

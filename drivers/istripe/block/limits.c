@@ -87,12 +87,39 @@ static bool atomic_at_least(const struct istripe_lun *lun, const struct istripe_
 	return istripe_atomic_at_least(&offer, &wanted);
 }
 
-/* Without a cache a LUN needs no FUA; what goes to one that has got a cache since is flushed. */
-static bool writes_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
+/* What the disk offers. */
+static void volume_atomic(const struct istripe_volume *volume, struct istripe_atomic *offer)
 {
-	return atomic_at_least(lun, needed) &&
-	       (lun->caching.dpofua || !lun->caching.write_cache || !needed->caching.dpofua ||
-		!needed->caching.write_cache);
+	struct istripe_atomic leg;
+	u32 i;
+
+	lun_atomic(&volume->legs[0]->lun, offer);
+	for (i = 1; i < volume->leg_count; i++) {
+		lun_atomic(&volume->legs[i]->lun, &leg);
+		istripe_atomic_narrow(offer, &leg);
+	}
+	istripe_atomic_place(offer, &volume->stripe);
+}
+
+/* A disk that runs may offer less than its LUNs do: no atomic write is longer than a chunk. */
+static bool atomic_at_least_disk(const struct istripe_leg *leg, const struct istripe_lun *lun)
+{
+	const struct istripe_volume *volume = leg->volume;
+	struct istripe_atomic offer, wanted;
+
+	if (!READ_ONCE(volume->write_protect.running))
+		return atomic_at_least(lun, &leg->lun);
+	volume_atomic(volume, &wanted);
+	lun_atomic(lun, &offer);
+	istripe_atomic_place(&offer, &volume->stripe);
+	return istripe_atomic_at_least(&offer, &wanted);
+}
+
+/* Without a cache a LUN needs no FUA; what goes to one that has got a cache since is flushed. */
+static bool fua_at_least(const struct istripe_lun *lun, const struct istripe_lun *needed)
+{
+	return lun->caching.dpofua || !lun->caching.write_cache || !needed->caching.dpofua ||
+	       !needed->caching.write_cache;
 }
 
 /* One that is not told is withdrawn from the disk when the LUN refuses the command. */
@@ -159,7 +186,8 @@ bool istripe_limits_at_least(const struct istripe_leg *leg, const struct istripe
 	if (!transfer_at_least(leg, lun))
 		return false;
 	/* It may offer less while it is write protected; when that ends it is asked again. */
-	return lun->caching.write_protected || writes_at_least(lun, &leg->lun);
+	return lun->caching.write_protected ||
+	       (atomic_at_least_disk(leg, lun) && fua_at_least(lun, &leg->lun));
 }
 
 void istripe_limits_lower(struct istripe_leg *leg, const struct istripe_lun *lun)
@@ -312,15 +340,9 @@ static void derive_hints(const struct istripe_volume *volume, struct istripe_dis
 
 static void derive_atomic(const struct istripe_volume *volume, struct istripe_disk_limits *limits)
 {
-	struct istripe_atomic offer, leg;
-	u32 i;
+	struct istripe_atomic offer;
 
-	lun_atomic(&volume->legs[0]->lun, &offer);
-	for (i = 1; i < volume->leg_count; i++) {
-		lun_atomic(&volume->legs[i]->lun, &leg);
-		istripe_atomic_narrow(&offer, &leg);
-	}
-	istripe_atomic_place(&offer, &volume->stripe);
+	volume_atomic(volume, &offer);
 	limits->atomic_unit_min_bytes = offer.unit_min_bytes;
 	limits->atomic_unit_max_bytes = offer.unit_max_bytes;
 	limits->atomic_max_bytes = offer.max_bytes;
