@@ -210,6 +210,17 @@ const struct doctor_volume *doctor_volume_of(const struct doctor *doctor);
 const char *doctor_value(const struct doctor_volume *volume, const char *name);
 
 /**
+ * doctor_recovery_fails() - what a change of recovery_timeout_ms would do to I/O that waits now
+ * @volume: which volume
+ * @from_ms: its value; negative: I/O waits without end
+ * @to_ms: what it is to be
+ *
+ * Return: the end of a sentence; empty when nothing waits, or it may wait as long as before.
+ */
+const char *doctor_recovery_fails(const struct doctor_volume *volume, long long from_ms,
+				  long long to_ms);
+
+/**
  * doctor_nic_number() - a number that the kernel has about an interface
  * @nic: its name, or empty
  * @file: below /sys/class/net/NIC

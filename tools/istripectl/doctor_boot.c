@@ -23,15 +23,17 @@
 #define OTHERS_MODE	077
 #define DKMS_OVERRIDE	"/etc/dkms/istripe"
 
-static void conf_warn(struct doctor *doctor, const char *name, char *measured)
+/* @fails: what apply would do to I/O that waits; empty: nothing. */
+static void conf_warn(struct doctor *doctor, const char *name, char *measured, const char *fails)
 {
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = measured,
 		.wanted = alloc_printf("a volume that is as " CONF_DIR "/%s.conf says", name),
-		.next = alloc_printf("istripectl save %s # or, to follow it: istripectl apply %s",
+		.next = *fails ? alloc_printf("istripectl save %s", name) :
+			alloc_printf("istripectl save %s # or, to follow it: istripectl apply %s",
 				     name, name),
 	},
-	"the next boot, or apply, brings back what the file says");
+	"the next boot, or apply, brings back what the file says%s", fails);
 }
 
 /* For free(). */
@@ -48,7 +50,20 @@ static char *names_join(const struct file_names *names, const char *between)
 	return text;
 }
 
-static void records_warn(struct doctor *doctor, const char *name, const struct overridden *it)
+/* As conf_warn(). For free(). */
+static char *records_step(const char *name, const char *commands, const char *fails)
+{
+	if (*fails && *commands)
+		return alloc_text(commands);
+	if (*fails)
+		return alloc_printf("istripectl status %s # then, when all legs are live: istripectl apply %s",
+				    name, name);
+	return alloc_printf("%s%sistripectl apply %s", commands,
+			    *commands ? " # or, to follow them: " : "", name);
+}
+
+static void records_warn(struct doctor *doctor, const char *name, const struct overridden *it,
+			 const char *fails)
 {
 	char *settings = names_join(&it->settings, ", ");
 	char *commands = names_join(&it->commands, " && ");
@@ -57,12 +72,45 @@ static void records_warn(struct doctor *doctor, const char *name, const struct o
 		.measured = alloc_printf("records of open-iscsi say otherwise: %s", settings),
 		.wanted = alloc_printf("a volume that is as its records say, or from_node = no in "
 				       CONF_DIR "/%s.conf", name),
-		.next = alloc_printf("%s%sistripectl apply %s", commands,
-				     *commands ? " # or, to follow them: " : "", name),
+		.next = records_step(name, commands, fails),
 	},
-	"the next boot, or apply, brings back what the records say, saved or not");
+	"the next boot, or apply, brings back what the records say, saved or not%s", fails);
 	free(settings);
 	free(commands);
+}
+
+static const char *plan_fails(const struct doctor_volume *volume, const struct plan *plan)
+{
+	const char *fails = "";
+	size_t i;
+
+	for (i = 0; i < plan->count; i++) {
+		const struct step *step = &plan->items[i];
+
+		if (step->name && !strcmp(step->name, "recovery_timeout_ms"))
+			fails = doctor_recovery_fails(volume, strtoll(step->from, NULL, 10),
+						      strtoll(step->to, NULL, 10));
+	}
+	return fails;
+}
+
+static void differences_warn(struct doctor *doctor, const struct doctor_volume *volume,
+			     const struct plan *plan)
+{
+	const struct step *first;
+	size_t count = plan_differences(plan, &first);
+	const char *fails = plan_fails(volume, plan);
+	struct overridden overridden = { 0 };
+	char *text = step_text(first);
+
+	overridden_find(&volume->volume, &overridden);
+	if (overridden.settings.count)
+		records_warn(doctor, volume->name, &overridden, fails);
+	if (count > overridden.settings.count)
+		conf_warn(doctor, volume->name,
+			  alloc_printf("%zu differences from it, as %s", count, text), fails);
+	overridden_free(&overridden);
+	free(text);
 }
 
 static void conf_compare(struct doctor *doctor, const struct doctor_volume *volume)
@@ -71,28 +119,16 @@ static void conf_compare(struct doctor *doctor, const struct doctor_volume *volu
 	struct plan plan = { 0 };
 	struct fault fault = { 0 };
 	int ret = apply_compare(&volume->volume, &plan, &fault);
-	size_t count = ret ? 0 : plan_differences(&plan, &first);
-	struct overridden overridden = { 0 };
-	char *text;
 
 	fault.text[strcspn(fault.text, "\n")] = '\0';
-	if (ret == -EINVAL || ret == -ENOENT) {
-		conf_warn(doctor, volume->name, alloc_text(fault.text));
-	} else if (ret) {
+	if (ret == -EINVAL || ret == -ENOENT)
+		conf_warn(doctor, volume->name, alloc_text(fault.text), "");
+	else if (ret)
 		doctor_skip(doctor, "%s", fault.text);
-	} else if (!count) {
+	else if (plan_differences(&plan, &first))
+		differences_warn(doctor, volume, &plan);
+	else
 		doctor_pass(doctor);
-	} else {
-		overridden_find(&volume->volume, &overridden);
-		if (overridden.settings.count)
-			records_warn(doctor, volume->name, &overridden);
-		text = step_text(first);
-		if (count > overridden.settings.count)
-			conf_warn(doctor, volume->name,
-				  alloc_printf("%zu differences from it, as %s", count, text));
-		free(text);
-	}
-	overridden_free(&overridden);
 	plan_free(&plan);
 }
 

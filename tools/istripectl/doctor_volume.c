@@ -165,6 +165,35 @@ void doctor_fence(struct doctor *doctor, const struct doctor_path *path)
 
 /* Timers */
 
+static bool value_counts(const struct live *live, const char *name)
+{
+	return strtoll(settings_value(&live->values, name), NULL, 10) > 0;
+}
+
+static bool leg_io_waits(const struct live *leg)
+{
+	const struct live *paths = live_child(leg, "paths");
+	bool waits = value_counts(leg, "down_ms") || value_counts(leg, "waiting_ms");
+	size_t i;
+
+	for (i = 0; paths && i < paths->child_count; i++)
+		waits |= value_counts(&paths->children[i], "waiting_writes");
+	return waits;
+}
+
+/* An outage that there is counts from its beginning. */
+const char *doctor_recovery_fails(const struct doctor_volume *volume, long long from_ms,
+				  long long to_ms)
+{
+	const struct live *legs = live_child(&volume->live, "legs");
+	bool shorter = to_ms >= 0 && (from_ms < 0 || to_ms < from_ms), waits = false;
+	size_t i;
+
+	for (i = 0; legs && i < legs->child_count; i++)
+		waits |= leg_io_waits(&legs->children[i]);
+	return shorter && waits ? "; now it would fail at once all I/O that has waited longer" : "";
+}
+
 static void __printf(6, 7) timer_warn(struct doctor *doctor, const char *name,
 				      long long measured, long long wanted, char *file,
 				      const char *fmt, ...)
@@ -266,28 +295,47 @@ static long long notice_ms_of(const struct doctor_volume *volume)
 					 default_ms("ping_timeout_ms");
 }
 
+static void recovery_warn(struct doctor *doctor, const struct doctor_volume *volume,
+			  long long wanted_ms, const char *why)
+{
+	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
+	const char *fails = doctor_recovery_fails(volume, recovery_ms, wanted_ms);
+	char *file = tree_path(volume->name, "recovery_timeout_ms");
+	char *step = alloc_printf("echo %lld > %s", wanted_ms, file);
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.subject = alloc_text("recovery_timeout_ms"),
+		.measured = alloc_printf("%lld", recovery_ms),
+		.wanted = alloc_printf("%lld", wanted_ms),
+		.next = !*fails ? alloc_text(step) :
+			alloc_printf("istripectl status %s # then, when all legs are live: %s",
+				     volume->name, step),
+	},
+	"%s%s", why, fails);
+	free(step);
+	free(file);
+}
+
 void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
 	long long command_ms = volume_number(volume, "command_timeout_ms");
 	long long notice_ms = notice_ms_of(volume), wanted = default_ms("recovery_timeout_ms");
+	char *why = NULL;
 
 	if (2 * command_ms > wanted)
 		wanted = 2 * command_ms;
 	if (recovery_ms < 0)
-		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
-			   tree_path(volume->name, "recovery_timeout_ms"),
-			   "when a leg does not come back, its users hang until this is set");
+		why = alloc_text("when a leg does not come back, its users hang until this is set");
 	else if (recovery_ms <= notice_ms)
-		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
-			   tree_path(volume->name, "recovery_timeout_ms"),
-			   "a target that restarts, or %lld ms without an answer, make I/O fail",
-			   notice_ms);
+		why = alloc_printf("a target that restarts, or %lld ms without an answer, make I/O fail",
+				   notice_ms);
 	else if (command_ms >= recovery_ms)
-		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
-			   tree_path(volume->name, "recovery_timeout_ms"),
-			   "command_timeout_ms, %lld, is not shorter: I/O fails before recovery of a command has ended",
-			   command_ms);
+		why = alloc_printf("command_timeout_ms, %lld, is not shorter: I/O fails before recovery of a command has ended",
+				   command_ms);
+	if (why)
+		recovery_warn(doctor, volume, wanted, why);
 	else
 		doctor_pass(doctor);
+	free(why);
 }

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""istripectl doctor while paths are lost: no step that it names does harm."""
+
+import iscsiadm
+import pytest
+from faults import both, file, findings, volume_setting
+from host import NICS, Host, portal
+
+LEG = "sys/block/istripe0/istripe/legs/0"
+TIMEOUT = "ROOT/sys/kernel/config/istripe/db/recovery_timeout_ms"
+LATER = "istripectl status db # then, when all legs are live: "
+FAILS = "now it would fail at once all I/O that has waited longer"
+WAITS = {"down": ("down_ms", "600000"), "unserved": ("waiting_ms", "5000"),
+         "fence": ("paths/1/waiting_writes", "3")}
+
+
+@pytest.fixture
+def host(tool):
+    return Host(tool)
+
+
+def finding_of(host, check):
+    found, = [found for found in findings(host.tool, 1, "warn") if found["check"] == check]
+    return {name: str(value).replace(str(host.tool.root), "ROOT") for name, value in found.items()}
+
+
+def waits(how):
+    name, value = WAITS[how]
+    return file(f"{LEG}/{name}", value)
+
+
+# recovery_timeout_ms, which counts from the beginning of an outage that there is
+
+@pytest.mark.parametrize("how", WAITS)
+def test_the_wait_of_an_outage_is_not_ended(host, how):
+    both(volume_setting("recovery_timeout_ms", "-1"), waits(how))(host)
+    found = finding_of(host, "recovery-timeout")
+    assert found["next"] == f"{LATER}echo 120000 > {TIMEOUT}"
+    assert found["why"].endswith(FAILS)
+
+
+@pytest.mark.parametrize("plant, step", [
+    # Nothing waits.
+    (both(volume_setting("recovery_timeout_ms", "-1"), file(f"{LEG}/down_ms", "0")), "120000"),
+    # What waits may wait longer.
+    (both(volume_setting("recovery_timeout_ms", "0"), waits("down")), "120000"),
+    (both(volume_setting("command_timeout_ms", "300000"), waits("down")), "600000"),
+])
+def test_a_step_that_fails_nothing_is_for_now(host, plant, step):
+    plant(host)
+    found = finding_of(host, "recovery-timeout")
+    assert found["next"] == f"echo {step} > {TIMEOUT}" and FAILS not in found["why"]
+
+
+@pytest.mark.parametrize("how", WAITS)
+def test_a_file_that_ends_the_wait_is_not_applied(host, how):
+    host.tool.put("sys/kernel/config/istripe/db/recovery_timeout_ms", "-1")
+    waits(how)(host)
+    found = finding_of(host, "conf")
+    assert found["next"] == "istripectl save db" and found["why"].endswith(FAILS)
+
+
+@pytest.mark.parametrize("name, value", [("recovery_timeout_ms", "60000"), ("command_timeout_ms", "31000")])
+def test_a_file_that_ends_no_wait_may_be_applied(host, name, value):
+    host.tool.put(f"sys/kernel/config/istripe/db/{name}", value)
+    waits("down")(host)
+    found = finding_of(host, "conf")
+    assert found["next"] == "istripectl save db # or, to follow it: istripectl apply db"
+    assert FAILS not in found["why"]
+
+
+@pytest.fixture
+def follower(host, stock):
+    """Its file follows records of open-iscsi; a leg is lost."""
+    stock(*(iscsiadm.record(f"iqn.2026-01.a:t{leg}", portal(leg, path), nic=NICS[path])
+            for leg in range(2) for path in range(2)))
+    conf = host.tool.root / "etc/istripe/db.conf"
+    conf.write_text(conf.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n"))
+    host.tool.run("apply", "db")
+    waits("down")(host)
+    return host
+
+
+# The latter no record can have.
+@pytest.mark.parametrize("value, step", [("-1", "iscsiadm -m node -T "),
+                                         ("150500ms", f"{LATER}istripectl apply db")])
+def test_records_that_end_the_wait_are_not_applied(follower, value, step):
+    follower.tool.run("set", "db", f"recovery_timeout={value}")
+    found = finding_of(follower, "conf")
+    assert found["next"].startswith(step) and "or, to follow" not in found["next"]
+    assert found["why"].endswith(FAILS)
