@@ -163,15 +163,6 @@ def test_no_such_volume(host):
     assert "there is no volume no" in err and "next: istripectl list" in err
 
 
-def test_no_module(tool):
-    (tool.tree / "features").unlink()
-    tool.tree.rmdir()
-    for words, printed in ((), ""), (("--json",), {"schema": 1, "findings": []}):
-        out, err = tool.run("doctor", *words, code=1)
-        assert "next: modprobe istripe" in err
-        assert (json.loads(out) if words else out) == printed
-
-
 @pytest.mark.parametrize("words", [["--nonsense"], ["a/b"], ["--force"]])
 def test_wrong_usage(tool, words):
     _, err = tool.run("doctor", *words, code=2)

@@ -19,7 +19,7 @@ NOT_PRINTED = {
 def test_there_are_errors():
     assert len(ERRORS) > 200
     assert {"unknown option ...", "... needs a value", "the target wants CHAP", "standard output",
-            "next: modprobe istripe"} <= set(ERRORS)
+            "next: modprobe istripe; when modprobe fails: ..."} <= set(ERRORS)
     assert set(NOT_PRINTED) <= set(ERRORS) and len(NOT_PRINTED) < 5
 
 

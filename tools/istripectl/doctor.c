@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* doctor: the list of checks, and what is printed of them. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct doctor_check {
 	const char *name;
 	const char *asserts;		/* what holds when it passes */
 	const char *unit;
+	bool of_file;			/* a name is enough */
 	/* One of these: */
 	void (*host)(struct doctor *doctor);
 	void (*nic)(struct doctor *doctor, const char *nic);
@@ -98,10 +100,11 @@ static const struct doctor_check checks[] = {
 	{ "open-iscsi-record", "open-iscsi does not log in to the targets at boot", .volume =
 	  doctor_open_iscsi_record },
 	{ "conf", "the configuration outlives a reboot, as it is", .volume = doctor_conf },
-	{ "unit", "the volume comes up at boot", .volume = doctor_unit },
+	{ "unit", "the volume comes up at boot", .of_file = true, .volume = doctor_unit },
 	{ "secret-modes", "only root can read secrets", .host = doctor_secret_modes },
-	{ "fstab", "/etc/fstab mounts the disk after the network", .volume = doctor_fstab },
-	{ "crypttab", "/etc/crypttab opens the disk after the network",
+	{ "fstab", "/etc/fstab mounts the disk after the network", .of_file = true,
+	  .volume = doctor_fstab },
+	{ "crypttab", "/etc/crypttab opens the disk after the network", .of_file = true,
 	  .volume = doctor_crypttab },
 	{ "multipath", "multipathd leaves the disk alone", .volume = doctor_multipath },
 };
@@ -203,14 +206,13 @@ static void nics_check(struct doctor *doctor)
 /* The kernel does not know it, and there is nothing to check. */
 static void unconfigured_warn(struct doctor *doctor, const char *name)
 {
-	doctor->volume = name;
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = alloc_text("not configured"),
 		.wanted = alloc_printf("configured as in " CONF_DIR "/%s.conf", name),
-		.next = alloc_printf("istripectl up %s", name),
+		.next = doctor->module_step ? alloc_text(doctor->module_step) :
+			alloc_printf("istripectl up %s", name),
 	},
 	"the volume is in its file only: it has no disk");
-	doctor->volume = NULL;
 }
 
 /* One check of one volume, or of the host. */
@@ -239,6 +241,19 @@ static void check_run(struct doctor *doctor, const struct doctor_volume *volume)
 		doctor_skip(doctor, "there is nothing to check");
 }
 
+/* Without the module all that can be checked of any volume is what files say. */
+static void file_check(struct doctor *doctor, const char *name)
+{
+	const struct doctor_volume volume = { .name = name };
+
+	doctor->volume = name;
+	if (doctor->check->volume == doctor_volume_state)
+		unconfigured_warn(doctor, name);
+	else if (doctor->module_step && doctor->check->of_file)
+		check_run(doctor, &volume);
+	doctor->volume = NULL;
+}
+
 static void checks_run(struct doctor *doctor)
 {
 	size_t i, j;
@@ -256,8 +271,8 @@ static void checks_run(struct doctor *doctor)
 			check_run(doctor, &doctor->volumes[j]);
 		}
 		doctor->volume = NULL;
-		for (j = 0; j < doctor->files.count && checks[i].volume == doctor_volume_state; j++)
-			unconfigured_warn(doctor, doctor->files.items[j]);
+		for (j = 0; j < doctor->files.count; j++)
+			file_check(doctor, doctor->files.items[j]);
 	}
 }
 
@@ -422,27 +437,48 @@ static int volumes_choose(const struct command_line *line, struct file_names *na
 	return ret;
 }
 
+/* Without the module: those of which there is a file, of the named ones if there are any. */
+static void files_choose(const struct file_names *named, struct file_names *files)
+{
+	struct file_names all = { 0 };
+	struct fault ignored;
+	size_t i;
+
+	conf_list(&all, &ignored);
+	for (i = 0; i < all.count; i++)
+		if (!named->count || file_names_have(named, all.items[i]))
+			file_names_add(files, all.items[i]);
+	file_names_free(&all);
+}
+
 int command_doctor(const struct command *command, int argc, char **argv)
 {
 	struct file_names names = { 0 };
 	struct doctor doctor = { 0 };
 	struct fault fault = { 0 };
 	struct command_line line;
-	int code;
+	int code, ret;
 
 	if (!command_begin(command, argc, argv, COMMAND_JSON | COMMAND_LIST, &line, false, &code))
 		return code;
 	if (line.flags & COMMAND_LIST)
 		return checks_list();
-	if (volumes_choose(&line, &names, &doctor.files, &fault) ||
-	    doctor_load(&doctor, &names, line.count, &fault)) {
+	ret = volumes_choose(&line, &names, &doctor.files, &fault);
+	if (!ret)
+		ret = doctor_load(&doctor, &names, line.count, &fault);
+	if (ret)
 		fault_print(&fault);
-		if (line.flags & COMMAND_JSON)
-			findings_json(&doctor);
-		code = EXIT_FAILED;
-	} else {
-		code = doctor_run(&doctor, line.flags & COMMAND_JSON);
+	if (ret == -ENODEV) {
+		files_choose(&names, &doctor.files);
+		doctor.module_step = fault_next(&fault);
 	}
+	if (!ret || doctor.module_step)
+		code = doctor_run(&doctor, line.flags & COMMAND_JSON);
+	else if (line.flags & COMMAND_JSON)
+		findings_json(&doctor);
+	if (ret)
+		code = EXIT_FAILED;
+	free(doctor.module_step);
 	doctor_unload(&doctor);
 	file_names_free(&doctor.files);
 	file_names_free(&names);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "alloc.h"
 #include "apply.h"
@@ -21,7 +20,6 @@
 
 #define SYSTEMD_DIR	"/etc/systemd/system"
 #define OTHERS_MODE	077
-#define DKMS_OVERRIDE	"/etc/dkms/istripe"
 
 /* @fails: what apply would do to I/O that waits; empty: nothing. */
 static void conf_warn(struct doctor *doctor, const char *name, char *measured, const char *fails)
@@ -174,100 +172,14 @@ static bool unit_is_enabled(const char *unit)
 	return found;
 }
 
-/* Whether a kernel that can be booted has modules, and this one is not among them. */
+/* Whether a kernel that can be booted lacks the module. */
 static bool kernel_lacks_module(const char *release)
 {
 	char *image = place_path("/boot/vmlinuz-%s", release);
-	char *modules = fact_text(place_path("/lib/modules/%s/modules.dep", release));
-	bool lacks = file_mode(image) >= 0 && modules && !strstr(modules, "istripe.ko");
+	bool lacks = file_mode(image) >= 0 && module_is_missing(release);
 
-	free(modules);
 	free(image);
 	return lacks;
-}
-
-/* Sets @conf to its file; both are for free(). NULL: dkms builds for any. */
-static char *kernels_pattern(const char *version, const char *release, const char *machine,
-			     char **conf)
-{
-	/* As dkms reads them: the last one that has it counts. */
-	char *const files[] = {
-		place_path("/usr/src/istripe-%s/dkms.conf", version),
-		place_path(DKMS_OVERRIDE ".conf"),
-		place_path(DKMS_OVERRIDE "-%s.conf", version),
-		place_path(DKMS_OVERRIDE "-%s-%s.conf", version, release),
-		place_path(DKMS_OVERRIDE "-%s-%s-%s.conf", version, release, machine),
-	};
-	char *pattern = NULL;
-	size_t i;
-
-	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		char *text = fact_text(alloc_text(files[i]));
-		char *value = fact_line(text, "BUILD_EXCLUSIVE_KERNEL=");
-
-		if (value) {
-			free(pattern);
-			pattern = alloc_text(value + strspn(value, "\"'"));
-			pattern[strcspn(pattern, "\"'")] = '\0';
-			free(*conf);
-			*conf = alloc_text(files[i]);
-		}
-		free(value);
-		free(text);
-		free(files[i]);
-	}
-	return pattern;
-}
-
-/* As dkms compares: an extended regular expression. Returns its file, for free(); NULL: it fits. */
-static char *kernel_excluded_by(const char *release)
-{
-	struct utsname host = { 0 };
-	char *version = module_dkms_version(), *conf = NULL, *pattern = NULL;
-	bool excluded = false;
-	regex_t regex;
-
-	uname(&host);
-	if (version)
-		pattern = kernels_pattern(version, release, host.machine, &conf);
-	free(version);
-	if (pattern && !regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB)) {
-		excluded = regexec(&regex, release, 0, NULL, 0);
-		regfree(&regex);
-	}
-	free(pattern);
-	if (excluded)
-		return conf;
-	free(conf);
-	return NULL;
-}
-
-/* @path: freed here. */
-static bool is_there(char *path)
-{
-	bool there = file_mode(path) >= 0;
-
-	free(path);
-	return there;
-}
-
-/* Nothing builds without the kernel's headers. For free(). */
-static char *build_command(const char *release)
-{
-	char *command = module_build_command(release), *headers = NULL, *all;
-
-	if (fact_is_dir(place_path("/lib/modules/%s/build", release)))
-		return command;
-	if (is_there(place_path("/usr/bin/dpkg")))
-		headers = alloc_printf("apt install linux-headers-%s", release);
-	else if (is_there(place_path("/usr/bin/rpm")))
-		headers = alloc_printf("dnf install kernel-devel-%s", release);
-	if (!headers)
-		return command;
-	all = alloc_printf("%s && %s", headers, command);
-	free(headers);
-	free(command);
-	return all;
 }
 
 static void kernel_warn(struct doctor *doctor, const char *release)
@@ -275,9 +187,9 @@ static void kernel_warn(struct doctor *doctor, const char *release)
 	struct doctor_warning warning = {
 		.measured = alloc_printf("Linux %s has no module istripe", release),
 		.wanted = alloc_text("the module for each kernel that is installed"),
-		.next = build_command(release),
+		.next = module_build_command(release),
 	};
-	char *conf = kernel_excluded_by(release);
+	char *conf = module_excluded_by(release);
 
 	if (conf) {
 		free(warning.measured);

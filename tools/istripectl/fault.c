@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "fault.h"
 #include "text.h"
 
@@ -46,6 +47,25 @@ void fault_append(struct fault *fault, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(fault->text + used, sizeof(fault->text) - used, fmt, args);
 	va_end(args);
+}
+
+char *fault_next(const struct fault *fault)
+{
+	const char *text = fault->text, *end;
+	char *step, *line;
+
+	while (text && strncmp(text, "next: ", strlen("next: "))) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	if (!text)
+		return NULL;
+	text += strlen("next: ");
+	end = strstr(text, "\nnext: ");
+	step = alloc_printf("%.*s", (int)(end ? end - text : (long)strlen(text)), text);
+	for (line = strchr(step, '\n'); line; line = strchr(line, '\n'))
+		*line = ' ';
+	return step;
 }
 
 /* In one piece: other processes may print theirs at the same time. */

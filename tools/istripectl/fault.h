@@ -47,6 +47,14 @@ void fault_add(struct fault *fault, const char *fmt, ...) __printf(2, 3);
 void fault_append(struct fault *fault, const char *fmt, ...) __printf(2, 3);
 
 /**
+ * fault_next() - the first step that it advises
+ * @fault: what was said
+ *
+ * Return: in one line, for free(); NULL: there is none.
+ */
+char *fault_next(const struct fault *fault);
+
+/**
  * fault_print() - to standard error, if there is anything to say
  * @fault: what to print
  */

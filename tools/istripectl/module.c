@@ -2,11 +2,14 @@
 /* The kernel module, and the sources of it that this host has. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "alloc.h"
+#include "fact.h"
 #include "file.h"
 #include "module.h"
 #include "place.h"
@@ -15,6 +18,7 @@
 #define SOURCES		"/usr/src"
 #define DKMS_NAME	"istripe-"
 #define DKMS_FILE	"/dkms.conf"
+#define DKMS_OVERRIDE	"/etc/dkms/istripe"
 
 static bool wanted;
 
@@ -80,18 +84,106 @@ char *module_dkms_version(void)
 	return version;
 }
 
+bool module_is_missing(const char *release)
+{
+	char *modules = fact_text(place_path("/lib/modules/%s/modules.dep", release));
+	bool missing = modules && !strstr(modules, "istripe.ko");
+
+	free(modules);
+	return missing;
+}
+
+/* Sets @conf to its file; both are for free(). NULL: dkms builds for any. */
+static char *kernels_pattern(const char *version, const char *release, const char *machine,
+			     char **conf)
+{
+	/* As dkms reads them: the last one that has it counts. */
+	char *const files[] = {
+		place_path("/usr/src/istripe-%s/dkms.conf", version),
+		place_path(DKMS_OVERRIDE ".conf"),
+		place_path(DKMS_OVERRIDE "-%s.conf", version),
+		place_path(DKMS_OVERRIDE "-%s-%s.conf", version, release),
+		place_path(DKMS_OVERRIDE "-%s-%s-%s.conf", version, release, machine),
+	};
+	char *pattern = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		char *text = fact_text(alloc_text(files[i]));
+		char *value = fact_line(text, "BUILD_EXCLUSIVE_KERNEL=");
+
+		if (value) {
+			free(pattern);
+			pattern = alloc_text(value + strspn(value, "\"'"));
+			pattern[strcspn(pattern, "\"'")] = '\0';
+			free(*conf);
+			*conf = alloc_text(files[i]);
+		}
+		free(value);
+		free(text);
+		free(files[i]);
+	}
+	return pattern;
+}
+
+/* As dkms compares: an extended regular expression. */
+char *module_excluded_by(const char *release)
+{
+	struct utsname host = { 0 };
+	char *version = module_dkms_version(), *conf = NULL, *pattern = NULL;
+	bool excluded = false;
+	regex_t regex;
+
+	uname(&host);
+	if (version)
+		pattern = kernels_pattern(version, release, host.machine, &conf);
+	free(version);
+	if (pattern && !regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB)) {
+		excluded = regexec(&regex, release, 0, NULL, 0);
+		regfree(&regex);
+	}
+	free(pattern);
+	if (excluded)
+		return conf;
+	free(conf);
+	return NULL;
+}
+
+/* @path: freed here. */
+static bool is_there(char *path)
+{
+	bool there = file_mode(path) >= 0;
+
+	free(path);
+	return there;
+}
+
+/* The package of the kernel's headers, without which nothing builds. For free(); NULL: none lacks. */
+static char *headers_command(const char *release)
+{
+	if (fact_is_dir(place_path("/lib/modules/%s/build", release)))
+		return NULL;
+	if (is_there(place_path("/usr/bin/dpkg")))
+		return alloc_printf("apt install linux-headers-%s && ", release);
+	if (is_there(place_path("/usr/bin/rpm")))
+		return alloc_printf("dnf install kernel-devel-%s && ", release);
+	return NULL;
+}
+
 char *module_build_command(const char *release)
 {
 	char *dkms = module_dkms_version();
 	char *akmods = name_with(SOURCES "/akmods", "istripe-kmod", "");
-	char *command;
+	char *headers = headers_command(release), *command;
+	const char *first = headers ? headers : "";
 
 	if (dkms)
-		command = alloc_printf("dkms autoinstall -k %s", release);
+		command = alloc_printf("%sdkms autoinstall -k %s", first, release);
 	else if (akmods)
-		command = alloc_printf("akmods --kernels %s", release);
+		command = alloc_printf("%sakmods --kernels %s", first, release);
 	else
-		command = alloc_printf("make install KDIR=/lib/modules/%s/build", release);
+		command = alloc_printf("%smake install KDIR=/lib/modules/%s/build", first, release);
+	free(headers);
 	free(akmods);
 	free(dkms);
 	return command;

@@ -27,10 +27,27 @@ bool module_load(void);
 char *module_dkms_version(void);
 
 /**
+ * module_is_missing() - whether a kernel has modules, and this one is not among them
+ * @release: the kernel's
+ *
+ * Return: whether it is so; false when it cannot be told.
+ */
+bool module_is_missing(const char *release);
+
+/**
+ * module_excluded_by() - what keeps dkms from building the module for a kernel
+ * @release: the kernel's
+ *
+ * Return: the file whose BUILD_EXCLUSIVE_KERNEL leaves the kernel out, for free(); NULL: none does.
+ */
+char *module_excluded_by(const char *release);
+
+/**
  * module_build_command() - how the module is built for a kernel on this host
  * @release: the kernel's
  *
- * Return: a command of dkms, of akmods, or of make in the sources, for free().
+ * Return: a command of dkms, of akmods, or of make in the sources, for free(); before it that of
+ * the package of the kernel's headers if these are missing.
  */
 char *module_build_command(const char *release);
 

@@ -25,26 +25,49 @@ char *tree_path(const char *name, const char *file)
 }
 
 /* For free(). */
-static char *missing_command(void)
+static char *missing_command(const char *release)
 {
 	char *version = module_dkms_version();
-	struct utsname host = { 0 };
 
-	uname(&host);
 	if (!version)
-		return module_build_command(host.release);
+		return module_build_command(release);
 	free(version);
 	return alloc_text("dkms status -m istripe");
 }
 
+/* The running kernel has none to be loaded. */
+static void module_missing(const char *release, struct fault *fault)
+{
+	char *conf = module_excluded_by(release), *build = module_build_command(release);
+
+	if (conf)
+		fault_set(fault, -ENODEV,
+			  "the module is not loaded: istripe does not support Linux %s\n"
+			  "next: boot a kernel that BUILD_EXCLUSIVE_KERNEL allows: grep BUILD_EXCLUSIVE_KERNEL %s",
+			  release, conf);
+	else
+		fault_set(fault, -ENODEV,
+			  "the module is not loaded: Linux %s has no module istripe\n"
+			  "next: %s && modprobe istripe", release, build);
+	free(build);
+	free(conf);
+}
+
 static int tree_missing(struct fault *fault)
 {
-	char *config = place_path(CONFIG), *command = missing_command();
+	struct utsname host = { 0 };
+	char *config = place_path(CONFIG), *command;
 	struct file_names names = { 0 };
 	bool mounted = !file_list(config, &names) && names.count;
 
-	if (mounted)
-		fault_set(fault, -ENODEV, "the module is not loaded\nnext: modprobe istripe");
+	uname(&host);
+	command = missing_command(host.release);
+	if (module_is_missing(host.release))
+		module_missing(host.release, fault);
+	else if (mounted)
+		fault_set(fault, -ENODEV,
+			  "the module is not loaded\n"
+			  "next: modprobe istripe; when modprobe fails: %s", command);
 	else
 		fault_set(fault, -ENODEV,
 			  "the module is not loaded, or configfs is not mounted\n"
