@@ -217,10 +217,12 @@ FAULTS = [
      "refused", "live", "istripectl rescan db; istripectl status db"),
     ("path-state", both(path_file("state", "backoff"), path_file(
         "last_error", "login: portal is in portal group 3, expected was 1")), "backoff", "live",
-     "istripectl path confirm db 0 0 # if the target was restarted since: see istripe(7)"),
+     ("istripectl status db # bring the path back; only if its target was switched off or restarted since, "
+      "or that portal group was removed: istripectl path confirm db 0 0")),
     ("path-state", both(path_file("state", "backoff"), path_file("unfenced", "1"),
                         path_file("last_error", "no answer")), "backoff", "live",
-     "istripectl path confirm db 0 0 # if the target was restarted since: see istripe(7)"),
+     ("istripectl status db # bring the path back; only if its target was switched off or restarted since: "
+      "istripectl path confirm db 0 0")),
     ("path-state", both(path_file("state", "dead"), path_file("last_error", "the LUN has shrunk")),
      "dead", "live", "istripectl reconnect db 0 0 # once its cause is mended"),
     ("path-state", both(not_logged_in, setting("enable", "0")), "off", "live", "istripectl apply db"),

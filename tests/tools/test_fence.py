@@ -119,7 +119,8 @@ def test_doctor_says_the_same(tool, volume):
     assert warning[warning.index(MEANS):] in said and NEXT.strip() in said
 
 
-CONFIRM = ", or until 'istripectl path confirm'"
+CONFIRM = (", or until 'istripectl path confirm' (only if its target was switched off or restarted "
+           "since)")
 
 
 @pytest.mark.parametrize("fence, fence_ms, ghosts, ghost_ms, recovery_ms, said", [

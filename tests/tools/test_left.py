@@ -56,6 +56,8 @@ def test_a_path_that_has_left_none(left):
 def test_nobody_can_be_asked(left):
     _, err = left.run("path", "confirm", "db", "0", "0", code=1)
     assert "there is no terminal to ask at\n" in err and confirmed(left) is None
+    assert ("next: only if its target was switched off or restarted since the path was lost: the same with "
+            "--yes\n") in err
 
 
 @pytest.mark.parametrize("answer, done", [("yes\n", True), ("y\n", False), ("", False)])
@@ -104,5 +106,5 @@ def test_what_keeps_it_down_names_the_way_on(left):
     assert ("next: bring this path back as it was; or, when its target was switched off or restarted "
             "since: istripectl path confirm db 0 0, then repeat the command\n") in err
     _, err = left.run("delete", "db", code=1)
-    assert ("next: istripectl up db, until it works; or restart the target, then istripectl path confirm "
-            "db 0 0, or istripectl delete --force db\n") in err
+    assert ("next: istripectl up db, until it works; or, only after a restart of the target: istripectl "
+            "path confirm db 0 0 (one path), or istripectl delete --force db (all)\n") in err

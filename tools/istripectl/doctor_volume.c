@@ -76,14 +76,15 @@ static char *lost_path_step(const struct doctor *doctor, const struct doctor_pat
 			    const char *error)
 {
 	const char *unfenced = settings_value(&path->live->values, "unfenced");
+	bool group = advice_is_other_group(error);
 
 	if (!strcmp(settings_value(&path->live->values, "state"), "dead"))
 		return alloc_printf("istripectl reconnect %s %u %u # once its cause is mended",
 				    doctor->volume, path->leg->index, path->path->index);
-	if (advice_is_other_group(error) || !strcmp(unfenced, "1"))
-		return alloc_printf("istripectl path confirm %s %u %u # %s", doctor->volume,
-				    path->leg->index, path->path->index,
-				    "if the target was restarted since: see istripe(7)");
+	if (group || !strcmp(unfenced, "1"))
+		return alloc_printf("istripectl status %s # bring the path back; only if its target was switched off or restarted since%s: istripectl path confirm %s %u %u",
+				    doctor->volume, group ? ", or that portal group was removed" : "",
+				    doctor->volume, path->leg->index, path->path->index);
 	return alloc_printf("istripectl rescan %s; istripectl status %s", doctor->volume,
 			    doctor->volume);
 }

@@ -398,13 +398,13 @@ static void confirm_plan(const char *files, const char *name, unsigned int leg,
 	free(writes);
 }
 
-static int confirm_check_terminal(const char *name, struct fault *fault)
+static int confirm_check_terminal(struct fault *fault)
 {
 	if (isatty(STDIN_FILENO))
 		return 0;
 	return fault_set(fault, -ENOTTY,
-			 "there is no terminal to ask at\nnext: see istripectl status %s, then give --yes",
-			 name);
+			 "there is no terminal to ask at\n"
+			 "next: only if its target was switched off or restarted since the path was lost: the same with --yes");
 }
 
 static int left_find(const struct volume *volume, const struct leg *leg, const char *text,
@@ -484,7 +484,7 @@ static int left_confirm(const struct volume *volume, const struct leg *leg, cons
 	int ret = left_find(volume, leg, text, &index, fault);
 
 	if (!ret && ask)
-		ret = confirm_check_terminal(volume->name, fault);
+		ret = confirm_check_terminal(fault);
 	if (!ret && options->dry_run)
 		printf("%s: would forget that leg %u path %u has left writes\n", volume->name,
 		       leg->index, index);
@@ -507,7 +507,7 @@ static int path_confirm(const struct volume *volume, struct leg *leg, const char
 		return left_confirm(volume, leg, text, options, fault);
 	ret = path_find(volume, leg, text, &index, fault);
 	if (!ret && ask)
-		ret = confirm_check_terminal(volume->name, fault);
+		ret = confirm_check_terminal(fault);
 	if (ret) {
 		free(device);
 		return ret;

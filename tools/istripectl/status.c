@@ -226,7 +226,7 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 	long long ghost_ms = limit_ms(owners->leg, "ghost_timeout_ms");
 	long long fail_ms = limit_ms(owners->volume, "recovery_timeout_ms");
 	char *fence = fence_ms >= 0 ? alloc_printf(", or for %lld ms", fence_ms) :
-				      alloc_text(", or until 'istripectl path confirm'");
+		alloc_text(", or until 'istripectl path confirm' (only if its target was switched off or restarted since)");
 	char *text;
 
 	if (fail_ms >= 0 && fail_ms < FENCE_WAIT_MIN_MS)
@@ -250,7 +250,7 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 static void unfenced_row(struct table *table, const struct live *live, int indent)
 {
 	static const char text[] =
-		"no I/O of the leg before a login through it, or 'istripectl path confirm'";
+		"no I/O of the leg before a login through it, or 'istripectl path confirm' (only if its target was switched off or restarted since)";
 
 	if (!strcmp(settings_value(&live->values, "unfenced"), "1"))
 		row(table, alloc_printf("%*sunfenced", indent, ""), "", alloc_text(""),

@@ -274,7 +274,7 @@ static int leg_check_fenced(const char *dir, unsigned int index, void *object,
 	if (!file_read(file, &paths) && *paths)
 		ret = fault_set(fault, -EBUSY,
 				"%s: leg %u, path %s: writes were left that the target may still carry out, and only this volume knows: no other host may write to this LUN\n"
-				"next: istripectl up %s, until it works; or restart the target, then istripectl path confirm %s %u %.*s, or istripectl delete --force %s",
+				"next: istripectl up %s, until it works; or, only after a restart of the target: istripectl path confirm %s %u %.*s (one path), or istripectl delete --force %s (all)",
 				name, index, paths, name, name, index, (int)strcspn(paths, " "),
 				paths, name);
 	free(paths);
