@@ -3,7 +3,7 @@
 
 import iscsiadm
 import pytest
-from faults import both, file, findings, volume_setting
+from faults import both, file, findings, path_file, volume_setting
 from host import NICS, Host, portal
 
 LEG = "sys/block/istripe0/istripe/legs/0"
@@ -89,3 +89,22 @@ def test_records_that_end_the_wait_are_not_applied(follower, value, step):
     found = finding_of(follower, "conf")
     assert found["next"].startswith(step) and "or, to follow" not in found["next"]
     assert found["why"].endswith(FAILS)
+
+
+# What brings a path back
+
+@pytest.mark.parametrize("error, step", [
+    ("login: authentication failed (login status 0201)",
+     "compare chap_user and chap_secret with the target's, then istripectl apply --secrets db reads the file "
+     "of a secret again"),
+    ("cannot connect to 192.0.2.10:3260 over eth1: no such network device (-ENODEV)",
+     "ip -br link; istripectl set db --leg 0 --path 0 nic=NEW, then istripectl save db"),
+    ("login: initiator is not allowed to use this target (login status 0202)",
+     "admit the initiator iqn.2026-01.a:host at the target iqn.2026-01.a:t0"),
+    ("login: service unavailable (login status 0301)",
+     "istripectl discover 192.0.2.10:3260 lists the names there are"),
+    ("login: the target does not answer", "istripectl rescan db; istripectl status db"),
+])
+def test_the_step_is_that_of_the_reason(host, error, step):
+    both(path_file("state", "backoff"), path_file("last_error", error))(host)
+    assert finding_of(host, "path-state")["next"] == step

@@ -17,6 +17,7 @@ CHANGE = "a change of leg 0 path 1 is under way"
 GROUP = "leg 0 path 1: login: portal is in portal group 3, expected was 1"
 LEFT = ("leg 0 path 1 has left writes that its target may still carry out, and cannot end them, see "
         "unfenced: no answer")
+NO_NIC = "leg 0 path 1: cannot connect to 192.0.2.11:3260 over eth1: no such network device (-ENODEV)"
 OFF_SINCE = "or, when its target was switched off or restarted since"
 REMOVED = "next: when its target was restarted since, or that group was removed"
 #: A secret, and a setting that is refused.
@@ -97,6 +98,9 @@ def test_a_target_that_does_not_say_that_it_has_no_such_name(tool):
       f"{REMOVED}: istripectl path confirm db 0 1, then repeat the command\n"]),
     (OFF, ["up", "db"], {"FAKE_ENABLE": str(errno.ENOTCONN), "FAKE_REASON": LEFT},
      [f"next: bring this path back as it was; {OFF_SINCE}: istripectl path confirm db 0 1, then repeat"]),
+    (OFF, ["up", "db"], {"FAKE_ENABLE": str(errno.ENODEV), "FAKE_REASON": NO_NIC},
+     ["next: ip -br link; create, or path add, with nic=NEW; up after istripectl set db --leg 0 --path 1 "
+      "nic=NEW, or with nic=NEW in its file: up --saved\n"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", SECRET], {"FAKE_REFUSE": "ping_interval_ms="},
      ["chap_secret is changed: its old value cannot be read", "nothing else is changed"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", "ping_interval=7s,lun=3"],

@@ -105,6 +105,14 @@ def test_another_portal_group(up, reason):
             "istripectl path confirm db 1 1\n") in err
 
 
+def test_a_nic_that_has_another_name(up):
+    up.put(f"{LEGS}/1/paths/1/last_error", "cannot connect to 192.0.2.10:3260 over eth1: no such network device "
+           "(-ENODEV)")
+    _, err = up.run("reconnect", "--timeout", "1", "db", "1", "1", code=1,
+                    FAKE_RECONNECT="backoff", **clock(up, ""))
+    assert ("next: ip -br link; istripectl set db --leg 1 --path 1 nic=NEW, then istripectl save db\n") in err
+
+
 def test_the_time_is_a_minute(up):
     env = clock(up, "echo $1 >waits")
     up.run("reconnect", "db", "0", "0", code=1, FAKE_RECONNECT="connecting", **env)

@@ -133,6 +133,22 @@ static void left_writes(const char *name, const char *reason, struct fault *faul
 		  name, leg, path);
 }
 
+/* udev has renamed it, or it was replaced. */
+static void nic_missing(const char *name, const char *reason, bool over, struct fault *fault)
+{
+	unsigned int leg, path;
+
+	place_read(reason, &leg, &path);
+	if (over)
+		fault_add(fault,
+			  "next: ip -br link; create, or path add, with nic=NEW; up after istripectl set %s --leg %u --path %u nic=NEW, or with nic=NEW in its file: up --saved",
+			  name, leg, path);
+	else
+		fault_add(fault,
+			  "next: ip -br link; istripectl set %s --leg %u --path %u nic=NEW, then istripectl save %s",
+			  name, leg, path, name);
+}
+
 static bool follows_records(const char *name)
 {
 	char *conf = conf_path(name);
@@ -227,6 +243,10 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 	}
 	if (strstr(reason, "see unfenced"))
 		left_writes(name, reason, fault);
+	if (strstr(reason, ": no such network device")) {
+		nic_missing(name, reason, over, fault);
+		return;
+	}
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		if (!strstr(reason, rows[i].part))
 			continue;
@@ -238,4 +258,14 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 			chap_wrong(name, reason, over, fault);
 		return;
 	}
+}
+
+char *advice_step(const char *name, unsigned int leg, unsigned int path, const char *error)
+{
+	char *reason = alloc_printf("leg %u path %u: %s", leg, path, error);
+	struct fault fault = { 0 };
+
+	advice_login(name, reason, false, &fault);
+	free(reason);
+	return fault_next(&fault);
 }

@@ -38,6 +38,17 @@ const char *advice_error(int error, const char *reason);
 void advice_login(const char *name, const char *reason, bool over, struct fault *fault);
 
 /**
+ * advice_step() - the first step of advice_login() for a path that goes on trying
+ * @name: the volume
+ * @leg: the number of its leg
+ * @path: the number of the path
+ * @error: the last error of the path
+ *
+ * Return: the step, for free(); NULL: the reason is another one.
+ */
+char *advice_step(const char *name, unsigned int leg, unsigned int path, const char *error);
+
+/**
  * advice_is_other_group() - whether a login is refused since it would not end the old session
  * @reason: what the module says about it
  *

@@ -77,6 +77,7 @@ static char *lost_path_step(const struct doctor *doctor, const struct doctor_pat
 {
 	const char *unfenced = settings_value(&path->live->values, "unfenced");
 	bool group = advice_is_other_group(error);
+	char *step;
 
 	if (!strcmp(settings_value(&path->live->values, "state"), "dead"))
 		return alloc_printf("istripectl reconnect %s %u %u # once its cause is mended",
@@ -85,8 +86,9 @@ static char *lost_path_step(const struct doctor *doctor, const struct doctor_pat
 		return alloc_printf("istripectl status %s # bring the path back; only if its target was switched off or restarted since%s: istripectl path confirm %s %u %u",
 				    doctor->volume, group ? ", or that portal group was removed" : "",
 				    doctor->volume, path->leg->index, path->path->index);
-	return alloc_printf("istripectl rescan %s; istripectl status %s", doctor->volume,
-			    doctor->volume);
+	step = advice_step(doctor->volume, path->leg->index, path->path->index, error);
+	return step ? step : alloc_printf("istripectl rescan %s; istripectl status %s",
+					  doctor->volume, doctor->volume);
 }
 
 void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
