@@ -56,6 +56,11 @@ def test_every_message_of_the_log_is_in_the_page():
     assert sorted(text for text in texts if not is_documented(text, messages)) == []
 
 
+def test_space_that_has_run_out():
+    """What sense 7/27/07 is called: only the administrator of the array can mend it."""
+    assert "thin LUN out of space" in documented()
+
+
 #: Parts of messages, what is done and not what is wrong, and reasons that name what allows them.
 PARTS = re.compile(
     r"^[,;] |^over path|^overwrite its|^and |^until |^1 to 63 letters|^was lost again|^leg ... was lost"
