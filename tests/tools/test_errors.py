@@ -60,6 +60,13 @@ def test_a_value_that_waits_in_vain(tool):
     assert 'queue_depth: "99999" is refused, allowed is a number from 1 to ' in err
 
 
+def test_rescan_of_a_volume_that_is_down(tool):
+    """With superblocks it comes up with the size of before."""
+    tool.run("create", "db", *OFF)
+    _, err = tool.run("rescan", "db", code=1)
+    assert err.endswith("next: istripectl up db, then istripectl rescan db\n")
+
+
 def test_help_of_help(tool):
     assert tool.run("help", "help") == tool.run("help")
 

@@ -68,7 +68,8 @@ static int rescan_write(const char *device)
 static int down_fault(const char *name, struct fault *fault)
 {
 	fault_set(fault, -ENODEV, "volume %s is down", name);
-	fault_add(fault, "next: istripectl up %s: it comes up with what its legs have now", name);
+	/* With superblocks it comes up with the size that they have. */
+	fault_add(fault, "next: istripectl up %s, then istripectl rescan %s", name, name);
 	return -ENODEV;
 }
 
