@@ -93,7 +93,7 @@ static const struct doctor_check checks[] = {
 	  doctor_initiator_file },
 	{ "session-twice", "no two volumes end each other's sessions", .volume =
 	  doctor_session_twice },
-	{ "second-host", "the target does not end sessions again and again",
+	{ "second-host", "sessions are not lost again and again",
 	  .path = doctor_second_host },
 	{ "open-iscsi-session", "open-iscsi has not logged in to the targets", .volume =
 	  doctor_open_iscsi_session },

@@ -146,47 +146,93 @@ void doctor_session_twice(struct doctor *doctor, const struct doctor_volume *vol
 		doctor_pass(doctor);
 }
 
-/* The same session of another host */
+/* Sessions that are lost again and again */
+
+/* Of the own address another host must not answer; arping knows IPv4 only. */
+static char *arping_step(const struct doctor_path *path)
+{
+	const char *own = doctor_setting(path, "source_address");
+
+	own = *own ? own : path->route.source;
+	if (!*path->nic || !*own || strchr(own, ':'))
+		return alloc_text("");
+	return alloc_printf("; here: arping -D -I %s %s", path->nic, own);
+}
 
 /*
  * Two hosts with one initiator name and volumes of one name have one ISID: the login of each ends
  * the session of the other, which logs in again.
  */
+static void closed_warn(struct doctor *doctor, const struct doctor_path *path, int times)
+{
+	const char *name = doctor_value(doctor_volume_of(doctor), "initiator_name");
+	char *arping = arping_step(path);
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("%d sessions ended in %d minutes", times, ENDED_MINUTES),
+		.wanted = alloc_text("sessions that last"),
+		.next = alloc_printf("on other hosts: grep -rs %s %s && istripectl down %s%s", name,
+				     "/etc/iscsi /etc/istripe", doctor->volume, arping),
+	},
+	"the target closes them: another host has the initiator name %s and a volume %s, or the address of this one, or the target restarts",
+	name, doctor->volume);
+	free(arping);
+}
+
+static void lost_warn(struct doctor *doctor, const struct doctor_path *path, int times,
+		      const char *error)
+{
+	const char *nic = path->nic;
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("lost %d times in %d minutes: %s", times, ENDED_MINUTES,
+					 error),
+		.wanted = alloc_text("sessions that last"),
+		.next = alloc_printf("dmesg | grep 'istripe: %s/%u/%u:'%s%s", doctor->volume,
+				     path->leg->index, path->path->index,
+				     *nic ? "; ethtool -S " : "", nic),
+	},
+	"commands wait each time until the loss is noticed: look at NIC, cable, switch and target");
+}
+
+/* How often it has connected again of late; negative: the kernel's log cannot be read. */
+static int times_lost(const struct doctor *doctor, const struct doctor_path *path)
+{
+	struct timespec now;
+	char *label;
+	int times;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	label = alloc_printf("%s/%u/%u: connected again", doctor->volume, path->leg->index,
+			     path->path->index);
+	times = klog_count(label, now.tv_sec - ENDED_MINUTES * 60);
+	free(label);
+	return times;
+}
+
 void doctor_second_host(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *error = path->live ? settings_value(&path->live->values, "last_error") : "";
-	const char *name = doctor_value(doctor_volume_of(doctor), "initiator_name");
-	struct timespec now;
-	char *label;
 	int times;
 
 	if (!path->live) {
 		doctor_skip(doctor, "it is not up");
 		return;
 	}
-	if (!strstr(error, CLOSED)) {
+	/* It has never been lost. */
+	if (!*error) {
 		doctor_pass(doctor);
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	label = alloc_printf("%s/%u/%u: connected again", doctor->volume, path->leg->index,
-			     path->path->index);
-	times = klog_count(label, now.tv_sec - ENDED_MINUTES * 60);
+	times = times_lost(doctor, path);
 	if (times < 0)
 		doctor_unread(doctor, "the kernel's log", times);
 	else if (times < ENDED_OFTEN)
 		doctor_pass(doctor);
+	else if (strstr(error, CLOSED))
+		closed_warn(doctor, path, times);
 	else
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("%d sessions ended in %d minutes", times,
-						 ENDED_MINUTES),
-			.wanted = alloc_text("sessions that last"),
-			.next = alloc_printf("on other hosts: grep -r %s /etc/iscsi && %s %s", name,
-					     "istripectl down", doctor->volume),
-		},
-		"the target closes them: another host has the initiator name %s and a volume %s, or the target restarts",
-		name, doctor->volume);
-	free(label);
+		lost_warn(doctor, path, times, error);
 }
 
 /* open-iscsi */
