@@ -31,6 +31,13 @@ def test_commands_that_are_not_slow(host, plant):
     assert not findings(host.tool, 0, "warn")
 
 
+def test_since_when(host):
+    """A path that has become slow may pass for long."""
+    why = {finding["check"]: finding["why"] for finding in findings(host.tool)}
+    assert all("since they have come; istripectl top has those of now" in why[check]
+               for check in ("slow-path", "slow-leg"))
+
+
 def skipped(host):
     return {(finding["check"], finding["subject"]): finding["why"] for finding in findings(host.tool)
             if finding["result"] == "skip" and finding["check"].startswith("slow-")}

@@ -29,6 +29,8 @@ struct doctor_check {
 	void (*path)(struct doctor *doctor, const struct doctor_path *path);
 };
 
+#define TOP_HAS	"istripectl top has those of now"
+
 static const struct doctor_check checks[] = {
 	{ "state", "the volume and its legs are live", .volume = doctor_volume_state },
 	{ "path-state", "each path is live", .path = doctor_path_state },
@@ -51,9 +53,12 @@ static const struct doctor_check checks[] = {
 	{ "shared-nic", "the paths of a leg share no network port", .volume = doctor_shared_nic },
 	{ "shared-switch", "the paths of a leg lead to different switches",
 	  .volume = doctor_shared_switch },
-	{ "slow-path", "commands take about as long over all paths of a leg",
-	  .volume = doctor_slow_path },
-	{ "slow-leg", "commands take about as long over all legs", .volume = doctor_slow_leg },
+	{ "slow-path",
+	  "commands over all paths of a leg have taken about as long since they have come; "
+	  TOP_HAS, .volume = doctor_slow_path },
+	{ "slow-leg",
+	  "commands over all legs have taken about as long since they have come; " TOP_HAS,
+	  .volume = doctor_slow_leg },
 	{ "arp", "NICs in one subnet answer ARP for their own addresses only",
 	  .host = doctor_subnet_arp },
 	{ "rp-filter", "answers are not dropped since a route leads by another NIC", .host =
