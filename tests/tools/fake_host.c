@@ -6,7 +6,8 @@
  *
  *	routes		TO BOUND-TO NIC SOURCE MTU, or TO BOUND-TO error ERRNO; "-": none
  *	addresses	NIC ADDRESS PREFIX, then duplicate or tentative
- *	tcp		LOCAL REMOTE RTT-US MTU SENT SENT-AGAIN CONGESTION, of full segments
+ *	tcp		LOCAL REMOTE RTT-US MTU SENT SENT-AGAIN CONGESTION, then perhaps RECEIVED
+ *			OUT-OF-ORDER, of full segments
  *	reach		PORTAL NIC ERRNO; nobody else answers
  *	ping		TO LARGEST-ANSWERED; nobody else answers, when there is a file routes
  *	clock		the status of adjtimex()
@@ -171,7 +172,7 @@ int __wrap_host_tcp(const char *local, const char *remote, const char *nic, stru
 {
 	FILE *file = fake_open("", "tcp");
 	char line[256], here[64], there[64];
-	unsigned long long sent, again;
+	unsigned long long sent, again, received;
 	struct tcp_info info = { 0 };
 	int ret = -ENOENT;
 
@@ -179,10 +180,14 @@ int __wrap_host_tcp(const char *local, const char *remote, const char *nic, stru
 		return __real_host_tcp(local, remote, nic, tcp);
 	memset(tcp, 0, sizeof(*tcp));
 	while (ret && line_next(line, sizeof(line), file)) {
-		if (sscanf(line, "%63s %63s %u %u %llu %llu %15s", here, there, &info.tcpi_min_rtt,
-			   &info.tcpi_pmtu, &sent, &again, tcp->congestion) != 7)
+		received = info.tcpi_rcv_ooopack = 0;
+		if (sscanf(line, "%63s %63s %u %u %llu %llu %15s %llu %u", here, there,
+			   &info.tcpi_min_rtt, &info.tcpi_pmtu, &sent, &again, tcp->congestion,
+			   &received, &info.tcpi_rcv_ooopack) < 7)
 			abort();
 		info.tcpi_snd_mss = info.tcpi_pmtu ? info.tcpi_pmtu - 52 : 0;
+		info.tcpi_rcv_mss = info.tcpi_snd_mss;
+		info.tcpi_bytes_received = received * info.tcpi_rcv_mss;
 		/* As they begin anew at 32 bits. */
 		info.tcpi_segs_out = (unsigned int)sent;
 		info.tcpi_total_retrans = (unsigned int)again;

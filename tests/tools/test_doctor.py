@@ -406,6 +406,12 @@ FAULTS = [
      "ethtool -S eth1"),
     ("tcp-loss", network("{local} {remote} 150 9000 5000000000 9000000 cubic"), 9000000 * 8948,
      5000000 * 8948, "ethtool -S eth1"),
+    # A segment that is lost on the way to this host: those behind it come out of order.
+    ("tcp-loss", network("{local} {remote} 150 9000 200000 1 cubic 300000 2000"), 2000 * 8948,
+     1500 * 8948, "ethtool -S eth1 # then the counters of the switch port and of the target"),
+    # It hardly sends.
+    ("tcp-loss", network("{local} {remote} 150 9000 500 1 cubic 5000000000 30000000"),
+     30000000 * 8948, 25000000 * 8948, "ethtool -S eth1 # then"),
     ("slow-start", both(rtt(1500), file("proc/sys/net/ipv4/tcp_slow_start_after_idle", "1")), 1, 0,
      "sysctl -w net.ipv4.tcp_slow_start_after_idle=0"),
     ("tcp-options", file("proc/sys/net/ipv4/tcp_sack", "0"), 0, 1, "sysctl -w net.ipv4.tcp_sack=1"),
@@ -696,6 +702,9 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
            file("fake/addresses", f"eth1 192.0.2.1 24\neth2 192.0.3.1 24\n{nic} 10.9.9.1 32"))
       for nic, more in (("lo", file("sys/class/net/lo/flags", "0x9")),
                         ("dummy0", file("fake/ethtool/dummy0", "driver dummy")))),
+    # One loss, and all that was on the way behind it; and few segments.
+    network("{local} {remote} 150 9000 200000 1 cubic 300000 1000"),
+    network("{local} {remote} 150 9000 200000 1 cubic 5000 1000"),
     # The kernel's counts of segments have begun anew, at 32 bits.
     network(f"{{local}} {{remote}} 150 9000 {(1 << 32) + 20000} 4000 cubic"),
     # A path that is not logged in, to a portal that answers.
@@ -854,12 +863,16 @@ def test_tcp_of_the_kernel(host):
     with (socket.create_server(("127.0.0.1", 0)) as server,
           socket.create_connection(server.getsockname()) as client):
         client.sendall(b"x" * 100)
+        peer, _ = server.accept()
+        peer.sendall(b"x" * 50)
+        assert len(client.recv(50)) == 50
         for side, end in (("local", client.getsockname()), ("remote", client.getpeername())):
             host.put(host.path(0, 0, f"connections/0/{side}_address"), f"{end[0]}:{end[1]}")
         found = findings(host.tool)
+        peer.close()
     loss = {finding["subject"]: finding["why"] for finding in found
             if finding["check"] == "tcp-loss"}
-    assert re.fullmatch(r"it has sent 100 bytes only", loss["leg 0 path 0"])
+    assert re.fullmatch(r"it has sent 100 bytes, and received 50, only", loss["leg 0 path 0"])
     assert loss["leg 1 path 0"] == "TCP has no such connection in this network namespace"
 
 

@@ -168,6 +168,8 @@ def test_packets_lost_by_a_path_without_a_nic(host):
     unbound(host)
     host.put("fake/tcp", "192.0.3.1:40000 192.0.3.10:3260 150 9000 200000 900 cubic")
     assert "nstat -a TcpRetransSegs" in told(host.tool, 1)
+    host.put("fake/tcp", "192.0.3.1:40000 192.0.3.10:3260 150 9000 200000 1 cubic 200000 9000")
+    assert "nstat -a TcpExtTCPOFOQueue" in told(host.tool, 1)
 
 
 @pytest.mark.last

@@ -130,6 +130,10 @@ static void connection_measure(const struct live *connection, struct doctor_path
 		sum->segment_bytes = tcp.segment_bytes;
 	sum->sent_bytes += tcp.sent_bytes;
 	sum->sent_again_bytes += tcp.sent_again_bytes;
+	if (tcp.received_segment_bytes > sum->received_segment_bytes)
+		sum->received_segment_bytes = tcp.received_segment_bytes;
+	sum->received_bytes += tcp.received_bytes;
+	sum->out_of_order_bytes += tcp.out_of_order_bytes;
 	memcpy(sum->congestion, tcp.congestion, sizeof(sum->congestion));
 	path->measured = true;
 }

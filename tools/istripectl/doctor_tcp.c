@@ -15,6 +15,7 @@
 #define RTT_RESTART_US		1000	/* a slow start costs several of these */
 #define SENT_ENOUGH		10000	/* segments, to judge by */
 #define PER_SENT_AGAIN		1000
+#define PER_OUT_OF_ORDER	200	/* one loss, and what was on the way behind it */
 
 static bool sysctl_number(const char *name, unsigned int index, long long *value)
 {
@@ -162,15 +163,11 @@ bool doctor_tcp_loses(const struct host_tcp *tcp)
 	return tcp->sent_again_bytes > tcp->sent_bytes / PER_SENT_AGAIN;
 }
 
-void doctor_tcp_loss(struct doctor *doctor, const struct doctor_path *path)
+static void sent_check(struct doctor *doctor, const struct doctor_path *path)
 {
 	const struct host_tcp *tcp = &path->tcp;
 
-	if (!path->measured)
-		doctor_skip(doctor, "TCP has no such connection in this network namespace");
-	else if (!doctor_tcp_is_judged(tcp))
-		doctor_skip(doctor, "it has sent %llu bytes only", tcp->sent_bytes);
-	else if (!doctor_tcp_loses(tcp))
+	if (!doctor_tcp_loses(tcp))
 		doctor_pass(doctor);
 	else
 		doctor_warn(doctor, &(struct doctor_warning){
@@ -180,6 +177,43 @@ void doctor_tcp_loss(struct doctor *doctor, const struct doctor_path *path)
 				alloc_text("nstat -a TcpRetransSegs"),
 		},
 		"of %llu sent were sent again: packets are lost on the way", tcp->sent_bytes);
+}
+
+/* What is sent again by the target is not told; but all that came behind a lost segment is. */
+static void received_check(struct doctor *doctor, const struct doctor_path *path)
+{
+	const struct host_tcp *tcp = &path->tcp;
+
+	if (tcp->out_of_order_bytes <= tcp->received_bytes / PER_OUT_OF_ORDER)
+		doctor_pass(doctor);
+	else
+		doctor_warn(doctor, &(struct doctor_warning){
+			.measured = alloc_printf("%llu", tcp->out_of_order_bytes),
+			.wanted = alloc_printf("%llu", tcp->received_bytes / PER_OUT_OF_ORDER),
+			.next = *path->nic ? alloc_printf("ethtool -S %s # then %s", path->nic,
+				"the counters of the switch port and of the target") :
+				alloc_text("nstat -a TcpExtTCPOFOQueue"),
+		},
+		"of %llu received came out of order: packets are lost on the way to this host",
+		tcp->received_bytes);
+}
+
+void doctor_tcp_loss(struct doctor *doctor, const struct doctor_path *path)
+{
+	const struct host_tcp *tcp = &path->tcp;
+	bool sent = doctor_tcp_is_judged(tcp);
+	bool received = tcp->received_bytes &&
+			tcp->received_bytes / SENT_ENOUGH >= tcp->received_segment_bytes;
+
+	if (!path->measured)
+		doctor_skip(doctor, "TCP has no such connection in this network namespace");
+	else if (!sent && !received)
+		doctor_skip(doctor, "it has sent %llu bytes, and received %llu, only",
+			    tcp->sent_bytes, tcp->received_bytes);
+	if (sent)
+		sent_check(doctor, path);
+	if (received)
+		received_check(doctor, path);
 }
 
 void doctor_slow_start(struct doctor *doctor, const struct doctor_volume *volume)

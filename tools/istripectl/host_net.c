@@ -329,6 +329,9 @@ void host_tcp_take(const void *data, size_t bytes, struct host_tcp *tcp)
 	tcp->sent_bytes = info.tcpi_bytes_sent;
 	tcp->sent_again_bytes = info.tcpi_bytes_retrans;
 	tcp->sent_again = info.tcpi_total_retrans;
+	tcp->received_segment_bytes = info.tcpi_rcv_mss;
+	tcp->received_bytes = info.tcpi_bytes_received;
+	tcp->out_of_order_bytes = (unsigned long long)info.tcpi_rcv_ooopack * info.tcpi_rcv_mss;
 }
 
 static void tcp_take(struct nlmsghdr *answer, struct host_tcp *tcp)

@@ -69,6 +69,9 @@ struct host_tcp {
 	unsigned long long sent_bytes;	/* of data, with those of sent_again_bytes */
 	unsigned long long sent_again_bytes;
 	unsigned int sent_again;	/* segments; it begins anew at 32 bits */
+	unsigned int received_segment_bytes;
+	unsigned long long received_bytes;
+	unsigned long long out_of_order_bytes;	/* of them, about */
 	char congestion[HOST_CONGESTION_BYTES];
 };
 
