@@ -312,10 +312,10 @@ FAULTS = [
     ("path-mtu", network("{local} {remote} 150 1400 200000 1 cubic"), 1400, 9000, "-s 8972"),
     ("path-mtu", both(IDLE, lambda host: host.ping(1500)), 1500, 9000, "-s 8972"),
     ("path-mtu", both(IDLE, lambda host: host.ping(1480)), 1450, 9000,
-     "ip link set dev eth1 mtu 1450 # "),
+     "ip link set dev eth1 mtu 1450 # the link goes down for a moment; or raise it"),
     ("path-mtu", both(IDLE, lambda host: host.ping(500)), 64, 9000, "ping -M do -c 3 -s 8972"),
     ("mtu-equal", file("sys/class/net/eth2/mtu", "1500"), "MTU eth1 9000, eth2 1500", "one MTU",
-     ("ip link set dev eth1 mtu 1500 # or, where switches and target take it: "
+     ("ip link set dev eth1 mtu 1500 # the link goes down for a moment; or, where switches and target take it: "
       "ip link set dev eth2 mtu 9000")),
     ("speed-equal", file("sys/class/net/eth2/speed", "1000"),
      "eth1 10000, eth2 1000 Mbit/s, policy interleave, equal weights",

@@ -444,10 +444,10 @@ FAULTS = [
           "sleep 3; ip -6 addr show dev eth1 tentative", "still asks", mends=False),
     # MTU
     Fault("path-mtu-black-hole", "path-mtu", there("ip link set peer1 mtu 1500"),
-          "leg 0 path 0: 1500 bytes, wanted: 9000", "ip link set dev eth1 mtu 1500 # or raise it",
+          "leg 0 path 0: 1500 bytes, wanted: 9000", "ip link set dev eth1 mtu 1500 # .*; or raise it",
           "lost on the way without a message"),
     Fault("path-mtu-tunnel", "path-mtu", there("ip link set peer1 mtu 1420"),
-          "leg 0 path 0: 1400 bytes, wanted: 9000", "ip link set dev eth1 mtu 1400 # or raise it",
+          "leg 0 path 0: 1400 bytes, wanted: 9000", "ip link set dev eth1 mtu 1400 # .*; or raise it",
           "lost on the way without a message"),
     Fault("route-mtu", "path-mtu",
           here("ip route change 192.0.2.0/24 dev eth1 src 192.0.2.1 mtu 1400"),
@@ -456,7 +456,7 @@ FAULTS = [
     Fault("mtus-differ", "mtu-equal", both(here("ip link set eth2 mtu 1500"),
                                            there("ip link set peer2 mtu 1500")),
           "leg 0: MTU eth1 9000, eth2 1500, wanted: one MTU",
-          "ip link set dev eth1 mtu 1500 # or, .*: ip link set dev eth2 mtu 9000"),
+          "ip link set dev eth1 mtu 1500 # .*; or, .*: ip link set dev eth2 mtu 9000"),
     # What paths have in common
     Fault("speeds-differ", "speed-equal", over(f"{DEVICES}/eth2/speed", "4000"),
           "leg 0: eth1 10000, eth2 4000 Mbit/s, policy interleave, equal weights, wanted: .*",

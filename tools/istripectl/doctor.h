@@ -265,6 +265,20 @@ bool doctor_nic_is_link(const char *nic);
  */
 void doctor_lower_nics(const char *nic, struct file_names *names);
 
+/* Of doctor_link.c: */
+
+/* Behind a command that resets the interface, as most drivers do for it. */
+#define DOCTOR_LINK_DOWN	"# the link goes down for a moment"
+
+/**
+ * doctor_link_may_go_down() - whether no leg has lost a path and needs this link until that is back
+ * @doctor: gets a skip if one does
+ * @nic: the interface
+ *
+ * Return: whether it may.
+ */
+bool doctor_link_may_go_down(struct doctor *doctor, const char *nic);
+
 /* Checks of the host */
 void doctor_subnet_arp(struct doctor *doctor);
 void doctor_subnet_rp_filter(struct doctor *doctor);

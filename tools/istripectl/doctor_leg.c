@@ -90,10 +90,21 @@ static char *mtus_step(const struct doctor_path *paths, size_t count)
 		if (mtu < most)
 			raise = mtu_add(raise, paths[i].nic, most);
 	}
-	both = alloc_printf("%s # or, where switches and target take it: %s", lower, raise);
+	both = alloc_printf("%s " DOCTOR_LINK_DOWN "; or, where switches and target take it: %s",
+			    lower, raise);
 	free(lower);
 	free(raise);
 	return both;
+}
+
+static bool links_may_go_down(struct doctor *doctor, const struct doctor_path *paths, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!doctor_link_may_go_down(doctor, paths[i].nic))
+			return false;
+	return true;
 }
 
 static void leg_mtus(struct doctor *doctor, const struct doctor_volume *volume,
@@ -107,7 +118,7 @@ static void leg_mtus(struct doctor *doctor, const struct doctor_volume *volume,
 		doctor_unread(doctor, "the MTU of a NIC", 0);
 	else if (equal)
 		doctor_pass(doctor);
-	else
+	else if (links_may_go_down(doctor, paths, count))
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("MTU %s", values),
 			.wanted = alloc_text("one MTU"), .next = mtus_step(paths, count),

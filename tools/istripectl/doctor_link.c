@@ -19,6 +19,49 @@ static bool statistic(const char *nic, const char *name, long long *value)
 	return fact_number(place_path(NET "statistics/%s", nic, name), value);
 }
 
+static bool serves(const struct doctor_path *path)
+{
+	return path->live && live_takes_io(settings_value(&path->live->values, "state"));
+}
+
+/* Whether a leg has a path over it, and one over another link that is lost. */
+static bool volume_needs(const struct doctor_volume *volume, const char *nic)
+{
+	size_t i, j;
+
+	for (i = 0; i < volume->path_count; i++) {
+		const struct doctor_path *path = &volume->paths[i];
+
+		if (strcmp(path->nic, nic) || !serves(path))
+			continue;
+		for (j = 0; j < volume->path_count; j++) {
+			const struct doctor_path *other = &volume->paths[j];
+
+			if (other->leg == path->leg && strcmp(other->nic, nic) && !serves(other))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_needed(const struct doctor *doctor, const char *nic)
+{
+	size_t i;
+
+	for (i = 0; i < doctor->volume_count; i++)
+		if (volume_needs(&doctor->volumes[i], nic))
+			return true;
+	return false;
+}
+
+bool doctor_link_may_go_down(struct doctor *doctor, const char *nic)
+{
+	if (!is_needed(doctor, nic))
+		return true;
+	doctor_skip(doctor, "%s: a path is lost: its leg needs this link", nic);
+	return false;
+}
+
 /*
  * An interface that is not up has no carrier to read. One that has just come up has a carrier
  * first, and its operstate up to a second later.
@@ -111,7 +154,8 @@ void doctor_link_errors(struct doctor *doctor, const char *nic)
 	rate_check(doctor, damaged, good, PER_DAMAGED,
 		   "were damaged on the link: look at cable and transceivers", next);
 	free(next);
-	next = alloc_printf("ethtool -g %s && ethtool -G %s rx MAXIMUM", nic, nic);
+	next = is_needed(doctor, nic) ? alloc_printf("ethtool -g %s", nic) :
+	       alloc_printf("ethtool -g %s && ethtool -G %s rx MAXIMUM " DOCTOR_LINK_DOWN, nic, nic);
 	rate_check(doctor, missed + full, good, PER_DROPPED,
 		   "were dropped for want of descriptors", next);
 	free(next);
@@ -126,11 +170,11 @@ void doctor_pause(struct doctor *doctor, const char *nic)
 		doctor_unread(doctor, "flow control", ret);
 	else if (pause.receive || pause.transmit)
 		doctor_pass(doctor);
-	else
+	else if (doctor_link_may_go_down(doctor, nic))
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text("rx off, tx off"),
 			.wanted = alloc_text("rx on, tx on"),
-			.next = alloc_printf("ethtool -A %s rx on tx on", nic),
+			.next = alloc_printf("ethtool -A %s rx on tx on " DOCTOR_LINK_DOWN, nic),
 		},
 		"bursts of the target overrun the switch, and TCP has to send again");
 }
@@ -142,11 +186,12 @@ static void ring_check(struct doctor *doctor, const char *nic, const char *name,
 		return;
 	if (now >= most / 2)
 		doctor_pass(doctor);
-	else
+	else if (doctor_link_may_go_down(doctor, nic))
 		doctor_warn(doctor, &(struct doctor_warning){
 			.subject = alloc_printf("%s %s", nic, name),
 			.measured = alloc_printf("%u", now), .wanted = alloc_printf("%u", most),
-			.next = alloc_printf("ethtool -G %s %s %u", nic, name, most),
+			.next = alloc_printf("ethtool -G %s %s %u " DOCTOR_LINK_DOWN, nic, name,
+					     most),
 		},
 		"a burst that finds no descriptor is dropped");
 }
