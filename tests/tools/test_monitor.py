@@ -160,6 +160,32 @@ def test_what_is_not_live_at_the_start(volume, tmp_path):
         "VOLUME_LIVE db|waiting||"]
 
 
+MISSING = "in its file, but not configured"
+
+
+def saved(tool, name, enabled=True):
+    tool.put(f"etc/istripe/{name}.conf", "[leg 0]\ntarget = iqn.2026-01.a:t9\nportal = 192.0.9.9")
+    if enabled:
+        tool.put(f"etc/systemd/system/remote-fs.target.wants/istripe@{name}.service", "")
+
+
+def test_a_volume_that_has_not_come_at_boot(volume):
+    """Of a file alone nobody says that it is to come up."""
+    saved(volume, "log")
+    saved(volume, "spare", enabled=False)
+    steps(volume, f"mkdir {volume.tree}/log", f"rm {volume.root}/etc/istripe/log.conf",
+          f"rmdir {volume.tree}/log")
+    assert plain(volume.run("monitor")[0]) == [f"log: unknown -> down: {MISSING}", "log: down -> none"]
+
+
+def test_a_volume_that_is_just_coming_at_boot(volume):
+    uptime = volume.put("proc/uptime", "119.90 100.00")
+    saved(volume, "log")
+    saved(volume, "web")
+    steps(volume, f"mkdir {volume.tree}/log", f"echo 120.10 100.00 >{uptime}")
+    assert plain(volume.run("monitor")[0]) == ["log: none -> down", f"web: unknown -> down: {MISSING}"]
+
+
 def test_what_is_not_live_at_the_start_as_json(volume):
     subprocess.run(["sh", "-c", LOST], cwd=volume.root / BASE, check=True)
     steps(volume)

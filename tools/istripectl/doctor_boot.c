@@ -17,8 +17,8 @@
 #include "place.h"
 #include "plan.h"
 #include "text.h"
+#include "unit.h"
 
-#define SYSTEMD_DIR	"/etc/systemd/system"
 #define OTHERS_MODE	077
 
 /* @fails: what apply would do to I/O that waits; empty: nothing. */
@@ -144,33 +144,6 @@ void doctor_conf(struct doctor *doctor, const struct doctor_volume *volume)
 }
 
 /* Units */
-
-/* A link that leads nowhere is of a unit that has been removed. */
-static bool links_to_unit(const char *dir, const char *name)
-{
-	char *path = place_path(SYSTEMD_DIR "/%s/%s", dir, name);
-	bool found = file_mode(path) >= 0;
-
-	free(path);
-	return found;
-}
-
-/* enable puts a link to a unit into the folder of each target that wants it. */
-static bool unit_is_enabled(const char *unit)
-{
-	char *dir = place_path(SYSTEMD_DIR);
-	struct file_names names = { 0 };
-	bool found = false;
-	size_t i;
-
-	file_list(dir, &names);
-	for (i = 0; !found && i < names.count; i++)
-		if (text_ends(names.items[i], ".wants") || text_ends(names.items[i], ".requires"))
-			found = links_to_unit(names.items[i], unit);
-	file_names_free(&names);
-	free(dir);
-	return found;
-}
 
 /* Whether a kernel that can be booted lacks the module. */
 static bool kernel_lacks_module(const char *release)

@@ -6,18 +6,22 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "conf.h"
+#include "fact.h"
 #include "file.h"
 #include "live.h"
 #include "place.h"
 #include "power.h"
 #include "states.h"
 #include "tree.h"
+#include "unit.h"
 #include "volumes.h"
 
 #define NONE	"none"
 #define LOST	"backoff"
 #define LOST_SOME	"degraded"
 #define RESERVE		"idle"
+#define BOOT_S		120	/* units may need so long */
 
 /* Takes @file. */
 static size_t state_add(struct states *states, const char *volume, int leg, int path,
@@ -166,6 +170,36 @@ static void volume_add(struct states *states, const char *name)
 	free(device);
 }
 
+static bool is_missing(const char *name)
+{
+	char *unit = alloc_printf("istripe@%s.service", name);
+	bool enabled = unit_is_enabled(unit);
+
+	free(unit);
+	return enabled;
+}
+
+/* Those that the kernel should have: it may lack what they need, or their file has a fault. */
+static void missing_add(struct states *states, const struct file_names *known)
+{
+	struct file_names files = { 0 };
+	struct fault ignored = { 0 };
+	long long uptime_s;
+	size_t i, at;
+
+	if (fact_number(place_path("/proc/uptime"), &uptime_s) && uptime_s < BOOT_S)
+		return;
+	conf_list(&files, &ignored);
+	for (i = 0; i < files.count; i++) {
+		if (file_names_have(known, files.items[i]) || !is_missing(files.items[i]))
+			continue;
+		at = state_add(states, files.items[i], STATES_NONE, STATES_NONE, "down",
+			       "in its file, but not configured", NULL);
+		states->items[at].missing = true;
+	}
+	file_names_free(&files);
+}
+
 int states_read(struct states *states, bool judge, struct fault *fault)
 {
 	struct file_names names = { 0 };
@@ -175,6 +209,8 @@ int states_read(struct states *states, bool judge, struct fault *fault)
 	states->judged = judge;
 	for (i = 0; !ret && i < names.count; i++)
 		volume_add(states, names.items[i]);
+	if (!ret)
+		missing_add(states, &names);
 	file_names_free(&names);
 	return ret;
 }
@@ -313,7 +349,7 @@ void states_compare(const struct states *before, const struct states *after,
 		if (came_back(old, now))
 			tell_both(now, changed, data);
 		else if (counts(before, now) && (!old || strcmp(old->state, now->state)))
-			changed(data, now, old ? old->state : NONE);
+			changed(data, now, old ? old->state : now->missing ? STATES_UNKNOWN : NONE);
 	}
 	for (i = 0; i < before->count; i++) {
 		struct state gone = before->items[i];

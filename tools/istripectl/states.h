@@ -25,6 +25,7 @@ struct state {
 	long long writes;	/* of a path, if judged: waiting_writes */
 	long long overlays;	/* of a leg, if judged: overlay_bytes */
 	char *access;		/* of a path, if judged; NULL or empty: it is not known */
+	bool missing;		/* of a volume: it is in its file only */
 };
 
 struct states {
@@ -34,11 +35,13 @@ struct states {
 };
 
 /**
- * states_read() - the states of all volumes
+ * states_read() - the states of all volumes, with those that boot should have brought up
  * @states: zeroed by the caller, filled
  * @judge: find out, too, which are slow: all files but those of sessions are read for that, else
  *	a few
  * @fault: set on failure
+ *
+ * A volume that has a file only, and whose unit is enabled, is down from two minutes after boot on.
  *
  * Return: 0; -errno.
  */
@@ -67,8 +70,8 @@ void states_tell(const struct states *states,
  * states_compare() - call a function for each change
  * @before: the states at one moment
  * @after: and at a later one
- * @changed: gets @data, the later state, and the state's name before: "none" of what is new; what
- *	is gone has the later state "none"
+ * @changed: gets @data, the later state, and the state's name before: "none" of what is new,
+ *	STATES_UNKNOWN if it is missing; what is gone has the later state "none"
  * @data: for @changed
  *
  * Legs and paths that come or go with their volume are not changes of their own. A path that was

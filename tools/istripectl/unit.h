@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Units of systemd, as its files say it: systemd itself need not run. */
+#ifndef ISTRIPECTL_UNIT_H
+#define ISTRIPECTL_UNIT_H
+
+#include <stdbool.h>
+
+/**
+ * unit_is_enabled() - whether a unit starts at boot
+ * @unit: its name
+ *
+ * Return: whether it is enabled.
+ */
+bool unit_is_enabled(const char *unit);
+
+#endif
