@@ -95,8 +95,8 @@ def test_records_that_end_the_wait_are_not_applied(follower, value, step):
 
 @pytest.mark.parametrize("error, step", [
     ("login: authentication failed (login status 0201)",
-     "compare chap_user and chap_secret with the target's, then istripectl apply --secrets db reads the file "
-     "of a secret again"),
+     ("compare chap_user and chap_secret with the target's, then istripectl apply --secrets db reads the file "
+     "of a secret again")),
     ("cannot connect to 192.0.2.10:3260 over eth1: no such network device (-ENODEV)",
      "ip -br link; istripectl set db --leg 0 --path 0 nic=NEW, then istripectl save db"),
     ("login: initiator is not allowed to use this target (login status 0202)",

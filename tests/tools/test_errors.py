@@ -106,8 +106,8 @@ def test_a_target_that_does_not_say_that_it_has_no_such_name(tool):
     (OFF, ["up", "db"], {"FAKE_ENABLE": str(errno.ENOTCONN), "FAKE_REASON": LEFT},
      [f"next: bring this path back as it was; {OFF_SINCE}: istripectl path confirm db 0 1, then repeat"]),
     (OFF, ["up", "db"], {"FAKE_ENABLE": str(errno.ENODEV), "FAKE_REASON": NO_NIC},
-     ["next: ip -br link; create, or path add, with nic=NEW; up after istripectl set db --leg 0 --path 1 "
-      "nic=NEW, or with nic=NEW in its file: up --saved\n"]),
+     [("next: ip -br link; create, or path add, with nic=NEW; up after istripectl set db --leg 0 --path 1 "
+      "nic=NEW, or with nic=NEW in its file: up --saved\n")]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", SECRET], {"FAKE_REFUSE": "ping_interval_ms="},
      ["chap_secret is changed: its old value cannot be read", "nothing else is changed"]),
     (OFF, ["set", "--leg", "0", "--path", "0", "db", "ping_interval=7s,lun=3"],
