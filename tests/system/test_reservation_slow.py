@@ -14,13 +14,21 @@ import pytest
 from lab.disk import Direct
 from lab.ghost import LOST_S, wait_path
 from lab.reservation import CONFLICT, IGNORE_KEY, KEY, OTHER_KEY, Reservations
-from lab.shell import on_failure, wait_for
-from scripted.registrations import Conflict, RegisteredDisk, second
-from scripted.scenario import Held, Scenario
-from scripted.scsi import PERSISTENT_RESERVE_OUT
+from lab.shell import on_failure, read, wait_for
+from scripted.registrations import (
+    REGISTER,
+    REGISTER_ANYWAY,
+    Conflict,
+    RegisteredDisk,
+    second,
+)
+from scripted.scenario import Held, Scenario, silence
+from scripted.scsi import PERSISTENT_RESERVE_IN, PERSISTENT_RESERVE_OUT
 
 KIB = 1 << 10
 CHUNK = 64 * KIB
+#: Of one path.
+SESSIONS = 4
 
 
 @pytest.fixture
@@ -154,3 +162,37 @@ def test_preempted_and_not_taken_back(registered, server, kernel_log, told):
         assert disk.keys == {"another host": OTHER_KEY}
         assert refused()
         assert len(kernel_log.matching("paths that log in are not registered with it any more")) == 1
+
+
+def test_down_while_all_wait_to_be_registered(make_scripted, server):
+    """The target answers none of them: the volume goes down with the first one, not one by one."""
+
+    async def on_command(run, conn, task):
+        if not run.armed:
+            return False
+        # The session that is stopped first is the last one to wait.
+        while (task.opcode == PERSISTENT_RESERVE_IN and conn.session.isid == first
+               and (asked.count(REGISTER) < SESSIONS - 1 or REGISTER_ANYWAY not in asked)):
+            await asyncio.sleep(0.01)
+        if task.opcode == PERSISTENT_RESERVE_OUT:
+            asked.append(task.cdb[1] & 0x1F)
+            if asked[-1] == REGISTER_ANYWAY:
+                await silence()
+        return False
+
+    asked = []
+    volume, target = make_scripted(Scenario("silent", hooks={"on_command": on_command}),
+                                   path={"multi": "sessions", "connections": SESSIONS})
+    disk = target.disk = RegisteredDisk()
+    with Reservations(volume.enable()) as ours, on_failure(volume.force_down):
+        wait_for("all sessions", lambda: volume.state() == "live", LOST_S)
+        first = bytes.fromhex(read(volume.path_sysfs() / "session" / "isid"))
+        assert ours.register(0, KEY) == 0
+        assert keys(server) == [KEY] * SESSIONS
+        disk.register("a path that has kept it", KEY)
+        disk.forgets = True
+        server.arm()
+        server.call(reset(server))
+        wait_for("all to be refused what they had", lambda: asked.count(REGISTER) == SESSIONS, LOST_S)
+        volume.force_down()
+    assert asked.count(REGISTER_ANYWAY) == 1

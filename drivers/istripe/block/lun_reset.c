@@ -169,12 +169,6 @@ static enum istripe_lun_reset_result reset_result(int error)
 	}
 }
 
-static bool reset_is_moot(const struct istripe_nexus *nexus)
-{
-	return test_bit(ISTRIPE_SESSION_FAULTED, &nexus->owned->flags) ||
-	       test_bit(ISTRIPE_NEXUS_STOP, &nexus->events);
-}
-
 static void reset_unlock(struct istripe_leg *leg)
 {
 	mutex_unlock(&leg->reset_lock);
@@ -207,8 +201,8 @@ static int reset_lock(struct istripe_nexus *nexus)
 					    !yields && mutex_trylock(&leg->reset_lock),
 					    msecs_to_jiffies(TURN_MS)) ||
 			 mutex_trylock(&leg->reset_lock);
-	} while (!locked && !reset_is_moot(nexus));
-	if (!reset_is_moot(nexus))
+	} while (!locked && !istripe_nexus_is_ending(nexus));
+	if (!istripe_nexus_is_ending(nexus))
 		return 0;
 	if (locked)
 		reset_unlock(leg);

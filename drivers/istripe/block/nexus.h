@@ -296,6 +296,14 @@ void istripe_nexus_done(struct istripe_leg_task *leg_task);
 /* See istripe_leg_push(). Sleeps. */
 void istripe_nexus_push(struct istripe_nexus *nexus);
 
+/* @owned is over, or about to be: the worker, which calls this, waits for no other nexus. */
+static inline bool istripe_nexus_is_ending(const struct istripe_nexus *nexus)
+{
+	return test_bit(ISTRIPE_SESSION_FAULTED, &nexus->owned->flags) ||
+	       test_bit(ISTRIPE_SESSION_INTERRUPTED, &nexus->owned->flags) ||
+	       test_bit(ISTRIPE_NEXUS_STOP, &nexus->events);
+}
+
 /* Live, on a port that takes I/O; without leg->lock the answer may be old at once. */
 static inline bool istripe_nexus_usable(const struct istripe_nexus *nexus)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -18,6 +19,7 @@
 #include "scsi/sense.h"
 
 #define ANSWERS_MS	10000		/* for all commands of one login */
+#define TURN_MS		20		/* so often a nexus looks whether another one is done */
 #define PAUSE_MS	30000		/* of a LUN that is asked for keys, at most */
 #define POLL_MS		30000		/* of keys of other hosts, by each nexus */
 #define MOOT_MS		1000		/* for the answer to that, once the LUN has changed */
@@ -371,17 +373,42 @@ static int joining_add_alone(const struct joining *joining)
 	return ret ?: -EAGAIN;
 }
 
+/* The nexus that has it may have to wait for an answer: this one sees its own end meanwhile. */
+static int key_lock(struct istripe_nexus *nexus)
+{
+	while (!istripe_nexus_is_ending(nexus)) {
+		if (mutex_trylock(&nexus->leg->pr_key.lock))
+			return 0;
+		msleep(TURN_MS);
+	}
+	return -ENOTCONN;
+}
+
+/* Of a nexus that ends: those that join see the end of the leg, too. */
+static int key_lock_to_leave(struct istripe_nexus *nexus)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ANSWERS_MS);
+
+	while (!mutex_trylock(&nexus->leg->pr_key.lock)) {
+		if (time_after(jiffies, end))
+			return -EBUSY;
+		msleep(TURN_MS);
+	}
+	return 0;
+}
+
 static int joining_add(struct joining *joining)
 {
-	struct mutex *lock = &joining->nexus->leg->pr_key.lock;
+	struct istripe_nexus *nexus = joining->nexus;
 	unsigned long since = jiffies;
-	int ret;
+	int ret = key_lock(nexus);
 
-	mutex_lock(lock);
+	if (ret)
+		return ret;
 	/* The time of other nexuses does not count. */
 	joining->deadline += jiffies - since;
 	ret = joining_add_alone(joining);
-	mutex_unlock(lock);
+	mutex_unlock(&nexus->leg->pr_key.lock);
 	return ret;
 }
 
@@ -524,7 +551,9 @@ void istripe_pr_key_leave(struct istripe_nexus *nexus)
 	if (session && !istripe_session_is_asking(session) &&
 	    !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus)) {
 		/* A nexus that joins counts registrations before and after its own. */
-		mutex_lock(&nexus->leg->pr_key.lock);
+		ret = key_lock_to_leave(nexus);
+	}
+	if (!ret) {
 		leaving.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 		ret = joining_register(&leaving, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
 		mutex_unlock(&nexus->leg->pr_key.lock);
