@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import subprocess
 import time
 from pathlib import Path
 
@@ -152,29 +153,39 @@ def test_the_link_comes_before_the_address(make_lio, make_volume, links, lose_bo
     assert state(volume, 1) == "live"
 
 
-@pytest.fixture
-def beside(links):
-    """Another NIC in the network of the first link, at the same switch.
-
-    Each NIC answers for its own addresses only, and asks with them.
-    """
-    other = network.Link(0)
-    other.nic, other.source = "beside", "10.55.0.3"
-    other.source6 = "fd55::3"
-    run("ip", "link", "add", other.nic, "link", links[0].nic, "type", "macvlan", "mode", "bridge")
+def answer_for_own_addresses(nic):
+    """It asks with them, too. Returns what was set before."""
     files = {Path(f"/proc/sys/net/ipv4/conf/{nic}/{name}"): value
-             for nic in (links[0].nic, other.nic)
              for name, value in (("arp_ignore", 1), ("arp_announce", 2), ("rp_filter", 2))}
     before = {file: read(file) for file in files}
     for file, value in files.items():
         write(file, value)
+    return before
+
+
+def make_beside(other, link):
+    run("ip", "link", "add", other.nic, "link", link.nic, "type", "macvlan", "mode", "bridge")
+    answer_for_own_addresses(other.nic)
     give_address(other)
     other.set_up(True)
+
+
+def take_away(link):
+    run("ip", "link", "del", link.nic, check=False)
+
+
+@pytest.fixture
+def beside(links):
+    """Another NIC in the network of the first link, at the same switch."""
+    other = network.Link(0)
+    other.nic, other.source = "beside", "10.55.0.3"
+    other.source6 = "fd55::3"
+    before = answer_for_own_addresses(links[0].nic)
+    make_beside(other, links[0])
     yield other
-    run("ip", "link", "del", other.nic)
+    take_away(other)
     for file, value in before.items():
-        if file.exists():
-            write(file, value)
+        write(file, value)
 
 
 def test_the_link_comes_before_the_address_of_the_same_network(make_volume, links, beside,
@@ -192,6 +203,48 @@ def test_the_link_comes_before_the_address_of_the_same_network(make_volume, link
     time.sleep(PATH["ping_timeout_ms"] / 1000 + 2)
     assert connected_from(volume, 0) == links[0].source
     assert read(volume.path_sysfs(0, 0) / "faults") == "0"
+
+
+#: Nothing but the NIC itself tells of its end before the test has failed.
+DEAF = {**PATH, "login_timeout_ms": 120000, "ping_interval_ms": 60000, "ping_timeout_ms": 60000}
+
+
+def test_the_only_nic_is_made_anew(make_lio, make_volume, links, beside, kernel_log):
+    """The socket is bound to the number of the one that is gone. TCP would send for a quarter of an hour.
+
+    Sessions over other NICs are left alone, then and when a volume no longer listens.
+    """
+    target = make_lio(16 * MIB, 16 * MIB, 16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    other, stopped, volume = [
+        make_volume(target, paths=[link], path={**DEAF, "lun": target.lun_number(lun)})
+        for lun, link in enumerate((links[0], links[0], beside))]
+    other.enable()
+    stopped.enable()
+    device = volume.enable()
+    take_away(beside)
+    reader = subprocess.Popen(("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k",
+                               "count=16"), stderr=subprocess.DEVNULL)
+    wait_for("the loss", lambda: state(volume) != "live", 20)
+    make_beside(beside, links[0])
+    assert reader.wait(timeout=40) == 0
+    wait_live(volume)
+    stopped.disable()
+    assert len(kernel_log.matching("istripe: .*the NIC is gone")) == 1
+    assert read(other.path_sysfs(0, 0) / "faults") == "0"
+
+
+def test_the_nic_is_made_anew_during_a_login(make_lio, make_volume, links, beside):
+    """Nobody answers it, and it has two minutes."""
+    target = make_lio(16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    volume = make_volume(target, paths=[beside], path={**DEAF, "lun": target.lun_number(0)})
+    volume.enable()
+    with network.mute(links[0]):
+        killed(beside, network.ISCSI_PORT)
+        wait_for("a login", lambda: state(volume) == "connecting", 20)
+        take_away(beside)
+        wait_for("its end", lambda: state(volume) == "backoff", 20)
+    make_beside(beside, links[0])
+    wait_live(volume, timeout_s=40)
 
 
 def test_at_once_by_another_name(make_lio, make_volume, links):

@@ -49,6 +49,7 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 {
 	struct istripe_volume *volume = container_of(notifier, struct istripe_volume,
 						     carrier.links);
+	struct istripe_carrier *carrier = &volume->carrier;
 	struct net_device *dev = netdev_notifier_info_to_dev(data);
 	bool link = netif_running(dev) && netif_carrier_ok(dev);
 	u32 i;
@@ -59,6 +60,9 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 		if (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE))
 			istripe_carrier_check(volume->legs[i]);
 	}
+	/* Also comes for each NIC that is there when we stop to listen: the work looks for it. */
+	if (event == NETDEV_UNREGISTER)
+		queue_delayed_work(istripe_recovery_wq, &carrier->work, 0);
 	return NOTIFY_DONE;
 }
 
@@ -87,19 +91,48 @@ static int carrier_route_event(struct notifier_block *notifier, unsigned long ev
 	struct istripe_carrier *carrier = container_of(notifier, struct istripe_carrier, routes);
 
 	if (carrier_is_new_route(event, data))
-		queue_delayed_work(istripe_recovery_wq, &carrier->route_work,
+		queue_delayed_work(istripe_recovery_wq, &carrier->work,
 				   msecs_to_jiffies(ROUTE_MS));
 	return NOTIFY_DONE;
 }
 
-static void carrier_route_work(struct work_struct *work)
+static bool carrier_end_orphan(struct istripe_nexus *nexus)
+{
+	struct istripe_session *session;
+	bool orphaned;
+
+	mutex_lock(&nexus->session_lock);
+	session = nexus->owned;
+	orphaned = session && istripe_session_is_orphaned(session);
+	if (orphaned)
+		istripe_session_fault(session, -ENODEV, "the NIC is gone");
+	mutex_unlock(&nexus->session_lock);
+	return orphaned;
+}
+
+/* Also the only session of the leg: none comes back with a NIC that is made anew. */
+static void carrier_end_orphans(struct istripe_leg *leg)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (carrier_end_orphan(nexus))
+			istripe_nexus_relogin(nexus);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+static void carrier_work(struct work_struct *work)
 {
 	struct istripe_volume *volume = container_of(to_delayed_work(work), struct istripe_volume,
-						     carrier.route_work);
+						     carrier.work);
 	u32 i;
 
-	for (i = 0; i < volume->leg_count; i++)
+	for (i = 0; i < volume->leg_count; i++) {
+		carrier_end_orphans(volume->legs[i]);
 		carrier_wake(volume->legs[i], NULL);
+	}
 }
 
 static void carrier_warn(const struct istripe_volume *volume, const char *what, int error)
@@ -113,7 +146,7 @@ void istripe_carrier_watch(struct istripe_volume *volume)
 {
 	struct istripe_carrier *carrier = &volume->carrier;
 
-	INIT_DELAYED_WORK(&carrier->route_work, carrier_route_work);
+	INIT_DELAYED_WORK(&carrier->work, carrier_work);
 	carrier->links.notifier_call = carrier_link_event;
 	carrier->routes.notifier_call = carrier_route_event;
 	carrier_warn(volume, "links",
@@ -128,7 +161,7 @@ void istripe_carrier_ignore(struct istripe_volume *volume)
 
 	unregister_netdevice_notifier_net(volume->net, &carrier->links);
 	unregister_fib_notifier(volume->net, &carrier->routes);
-	cancel_delayed_work_sync(&carrier->route_work);
+	cancel_delayed_work_sync(&carrier->work);
 }
 
 static bool carrier_serves(struct istripe_nexus *nexus)

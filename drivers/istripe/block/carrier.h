@@ -2,7 +2,8 @@
 /*
  * A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. One that
  * waits to log in does so at once when its NIC, a port of its VRF, or any NIC if its path names
- * none, has a carrier again, and when there is a new address or route.
+ * none, has a carrier again, and when there is a new address or route. A session
+ * whose NIC is gone ends: it is not bound to one of the same name.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
@@ -17,7 +18,7 @@ struct istripe_volume;
 struct istripe_carrier {
 	struct notifier_block links;
 	struct notifier_block routes;
-	struct delayed_work route_work;
+	struct delayed_work work;	/* after a route has come, or a NIC has gone */
 };
 
 /* Process context, takes the RTNL. */

@@ -417,6 +417,22 @@ bool istripe_conn_has_link(struct istripe_conn *conn)
 	return has;
 }
 
+bool istripe_conn_is_orphaned(const struct istripe_conn *conn)
+{
+	const struct sock *sk;
+	bool orphaned;
+	int nic;
+
+	if (!conn->sock)
+		return false;
+	sk = conn->sock->sk;
+	nic = READ_ONCE(sk->sk_bound_dev_if);
+	rcu_read_lock();
+	orphaned = nic && !dev_get_by_index_rcu(sock_net(sk), nic);
+	rcu_read_unlock();
+	return orphaned;
+}
+
 int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storage *portal,
 			 struct net *net, u32 timeout_ms)
 {

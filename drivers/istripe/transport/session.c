@@ -190,6 +190,19 @@ bool istripe_session_has_link(const struct istripe_session *session)
 	return true;
 }
 
+bool istripe_session_is_orphaned(struct istripe_session *session)
+{
+	bool orphaned = false;
+	u32 i;
+
+	mutex_lock(&session->socket_lock);
+	for (i = 0; i < ARRAY_SIZE(session->conns); i++)
+		if (session->conns[i])
+			orphaned = orphaned || istripe_conn_is_orphaned(session->conns[i]);
+	mutex_unlock(&session->socket_lock);
+	return orphaned;
+}
+
 void istripe_session_invalidate(struct istripe_session *session)
 {
 	atomic_inc(&session->invalidations);

@@ -329,6 +329,14 @@ bool istripe_session_finish_tasks(struct istripe_session *session);
 bool istripe_session_has_link(const struct istripe_session *session);
 
 /**
+ * istripe_session_is_orphaned() - is the NIC gone that a connection of it is bound to?
+ * @session: any that is not being freed
+ * Context: process, takes the socket_lock, so not under the RTNL.
+ * Return: true: it will never hear from the target again, whatever has the name of the NIC now.
+ */
+bool istripe_session_is_orphaned(struct istripe_session *session);
+
+/**
  * istripe_session_execute() - send one SCSI command of our own and wait
  * @session: logged in, not published or no other caller of this function
  * @cdb: 16 bytes, zero padded
