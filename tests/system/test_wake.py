@@ -11,7 +11,7 @@ import pytest
 
 from lab import network
 from lab.ghost import killed, volume_over
-from lab.shell import read, run, wait_for, write
+from lab.shell import LabError, read, run, wait_for, write
 from scripted.scenario import Scenario
 from scripted.steps import login_step, refuse
 
@@ -75,13 +75,33 @@ def no_route(link):
         run("ip", "route", "add", *route, "proto", "kernel", "scope", "link")
 
 
+@contextlib.contextmanager
+def withdrawn(link, kind, *words):
+    """Meanwhile the host has a route or rule that leads nowhere."""
+    run("ip", kind, "add", *words)
+    try:
+        killed(link, network.ISCSI_PORT)
+        yield
+    finally:
+        run("ip", kind, "del", *words)
+
+
+def blackhole(link):
+    return withdrawn(link, "route", "blackhole", f"{link.address}/32")
+
+
+def prohibited(link):
+    return withdrawn(link, "rule", "to", f"{link.address}/32", "prohibit")
+
+
 #: A path with a nic needs no route: the kernel takes the portal for a neighbour of the NIC.
 ANY_NIC = ({"nic": ""},)
 
 
 @pytest.mark.parametrize("without, paths", [(no_link, ({}, *ANY_NIC)), (no_address, ({}, *ANY_NIC)),
-                                            (no_route, ANY_NIC)],
-                         ids=["no_link", "no_address", "no_route"])
+                                            (no_route, ANY_NIC), (blackhole, ANY_NIC),
+                                            (prohibited, ANY_NIC)],
+                         ids=["no_link", "no_address", "no_route", "blackhole", "prohibited"])
 def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
     """The other path is live, so nothing is urgent."""
     target = make_lio(16 * MIB, 16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
@@ -101,10 +121,17 @@ def test_at_once_when_it_is_back(make_lio, make_volume, links, without, paths):
         assert state(volume, 1) == "live"
 
 
+def local_address(volume, path):
+    return read(volume.path_sysfs(0, path) / "connections" / "0" / "local_address")
+
+
 def connected_from(volume, path):
     """The address, without the port."""
-    text = read(volume.path_sysfs(0, path) / "connections" / "0" / "local_address")
-    return text.rsplit(":", 1)[0].strip("[]")
+    return local_address(volume, path).rsplit(":", 1)[0].strip("[]")
+
+
+def port_of(volume, path):
+    return int(local_address(volume, path).rsplit(":", 1)[1])
 
 
 def lose_link_and_address(volume, link, path):
@@ -262,6 +289,29 @@ def test_at_once_by_another_name(make_lio, make_volume, links):
         wait_live(volume)
     finally:
         run("ip", "link", "property", "del", "dev", links[0].nic, "altname", "enp3s0f0")
+
+
+def rename(old, new):
+    run("ip", "link", "set", old, "name", new)
+
+
+def test_at_once_when_a_nic_gets_the_name(make_lio, make_volume, links, beside):
+    """It is up, and has its address, before udev gives it the name that the path has."""
+    target = make_lio(16 * MIB, all_links=True, params={"DefaultTime2Wait": 0})
+    volume = make_volume(target, paths=[links[0], beside],
+                         path={**PATH, "lun": target.lun_number(0)})
+    volume.enable()
+    try:
+        rename(beside.nic, "early")
+    except LabError:
+        pytest.skip("this kernel renames none that is up")
+    try:
+        network.kill_connections(source_ports={port_of(volume, 1)})
+        wait_for("the loss", lambda: state(volume, 1) == "backoff", 20)
+        wait_for("a long wait", lambda: logins(volume, 1)[0] > 2000 * SOON_S, 120)
+    finally:
+        rename("early", beside.nic)
+    wait_live(volume, 1)
 
 
 @contextlib.contextmanager

@@ -55,7 +55,8 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
-		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE))
+		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE ||
+			     event == NETDEV_CHANGENAME))
 			carrier_wake(volume->legs[i], dev);
 		if (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE))
 			istripe_carrier_check(volume->legs[i]);
@@ -66,7 +67,8 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 	return NOTIFY_DONE;
 }
 
-static bool carrier_is_new_route(unsigned long event, const struct fib_notifier_info *info)
+/* Also one that goes: it may have led elsewhere, or nowhere. */
+static bool carrier_is_new_way(unsigned long event, const struct fib_notifier_info *info)
 {
 	if (info->family != AF_INET && info->family != AF_INET6)
 		return false;
@@ -74,7 +76,9 @@ static bool carrier_is_new_route(unsigned long event, const struct fib_notifier_
 	case FIB_EVENT_ENTRY_REPLACE:
 	case FIB_EVENT_ENTRY_APPEND:
 	case FIB_EVENT_ENTRY_ADD:
+	case FIB_EVENT_ENTRY_DEL:
 	case FIB_EVENT_RULE_ADD:
+	case FIB_EVENT_RULE_DEL:
 	case FIB_EVENT_NH_ADD:
 		return true;
 	default:
@@ -90,7 +94,7 @@ static int carrier_route_event(struct notifier_block *notifier, unsigned long ev
 {
 	struct istripe_carrier *carrier = container_of(notifier, struct istripe_carrier, routes);
 
-	if (carrier_is_new_route(event, data))
+	if (carrier_is_new_way(event, data))
 		queue_delayed_work(istripe_recovery_wq, &carrier->work,
 				   msecs_to_jiffies(ROUTE_MS));
 	return NOTIFY_DONE;

@@ -2,8 +2,8 @@
 /*
  * A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. One that
  * waits to log in does so at once when its NIC, a port of its VRF, or any NIC if its path names
- * none, has a carrier again, and when there is a new address or route. A session
- * whose NIC is gone ends: it is not bound to one of the same name.
+ * none, has a carrier again or gets its name, and when an address or route comes or goes. A
+ * session whose NIC is gone ends: it is not bound to one of the same name.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
