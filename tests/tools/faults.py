@@ -131,6 +131,7 @@ def vrf(nic):
     def plant(host):
         (host.tool.root / "sys/class/net/eth1/master").symlink_to("../vrf0")
         host.put("sys/class/net/vrf0/mtu", "65575")
+        host.put("sys/class/net/vrf0/uevent", "DEVTYPE=vrf\nINTERFACE=vrf0")
         for leg in range(2):
             setting("nic", nic, leg)(host)
         routes = (host.tool.root / "fake/routes").read_text()

@@ -401,6 +401,14 @@ FAULTS = [
           "leg 0 path 0: source address 2001:db8:1::1 is of another NIC, wanted: an address of eth1",
           "ip addr add ADDRESS/PREFIX dev eth1", "that of another NIC is not used",
           fill={"ADDRESS": "2001:db8::1", "PREFIX": "64"}),
+    *(Fault(f"port-of-a-bridge{name}", "route",
+            both(gone(0, 1), here("ip link add br0 mtu 9000 up type bridge; "
+                                  f"ip link set eth2 master br0; {moves}")),
+            "leg 0 path 1: eth2 is a port of br0, wanted: a path over br0",
+            "istripectl path add db 0 portal=192.0.3.10.*,nic=br0.* && .* path remove db 0 1",
+            "what the port receives goes to br0", mends=name == "-with-its-address")
+      for name, moves in (("", ""), ("-with-its-address", """
+            ip addr flush dev eth2; ip addr add 192.0.3.1/24 dev br0"""))),
     Fault("source-of-no-nic", "route", both(gone(0, 0), setting("source_address", "192.0.2.7")),
           "leg 0 path 0: no NIC has the source address 192.0.2.7, "
           "wanted: a source address of this host", "ip addr add 192.0.2.7/24 dev eth1"),

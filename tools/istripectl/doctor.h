@@ -26,6 +26,7 @@ struct doctor_path {
 	const struct live *live;	/* NULL: the volume that is up does not have it */
 	const struct live *session;	/* NULL: it is not logged in */
 	char *nic;			/* nic of the path, of a VRF its port, else of the route */
+	char *taker;			/* master of @nic that gets what it receives, or NULL */
 	char *address;			/* of the portal */
 	struct host_route route;
 	int route_error;		/* 0: route is set */

@@ -149,13 +149,41 @@ static void path_measure(struct doctor_path *path)
 		path->rtt_us = path->tcp.rtt_us;
 }
 
+static char *nic_master(const char *nic)
+{
+	return fact_link(place_path("/sys/class/net/%s/master", nic));
+}
+
+static bool nic_is_vrf(const char *nic)
+{
+	char *text = fact_text(place_path("/sys/class/net/%s/uevent", nic));
+	char *type = fact_line(text, "DEVTYPE=");
+	bool is = type && !strcmp(type, "vrf");
+
+	free(type);
+	free(text);
+	return is;
+}
+
+/* Of a VRF. Ports of others have no addresses in common with it. */
 static bool nic_is_port(const char *nic, const char *of)
 {
-	char *master = fact_link(place_path("/sys/class/net/%s/master", nic));
-	bool is = master && !strcmp(master, of);
+	char *master = nic_master(nic);
+	bool is = master && !strcmp(master, of) && nic_is_vrf(of);
 
 	free(master);
 	return is;
+}
+
+/* The master that packets for sockets come from when its ports receive them, or NULL. */
+static char *nic_taker(const char *nic)
+{
+	char *master = nic_master(nic);
+
+	if (master && !nic_is_vrf(master))
+		return master;
+	free(master);
+	return NULL;
 }
 
 /* A VRF is no link: its routes lead by its ports. */
@@ -171,7 +199,7 @@ static void port_take(struct doctor_path *path)
 static void back_load(struct doctor_path *path)
 {
 	const char *source = doctor_setting(path, "source_address");
-	char *master = fact_link(place_path("/sys/class/net/%s/master", path->nic));
+	char *master = nic_master(path->nic);
 	struct host_route back;
 
 	if (!*source)
@@ -215,6 +243,7 @@ static void path_load(const struct doctor_volume *volume, const struct leg *leg,
 	/* A socket that is bound to a VRF is found by the VRF. */
 	path_measure(loaded);
 	port_take(loaded);
+	loaded->taker = nic_taker(loaded->nic);
 	back_load(loaded);
 }
 
@@ -441,6 +470,7 @@ static void volume_unload(struct doctor_volume *volume)
 
 	for (i = 0; i < volume->path_count; i++) {
 		free(volume->paths[i].nic);
+		free(volume->paths[i].taker);
 		free(volume->paths[i].address);
 	}
 	free(volume->paths);

@@ -103,13 +103,11 @@ bool doctor_nic_is_link(const char *nic)
 	return !doctor_nic_is_loopback(nic) && !ethtool_is_dummy(nic);
 }
 
-/* The path anew, over one interface: over that of its source address unless it names another. */
-static char *one_nic_step(const struct doctor *doctor, const struct doctor_path *path,
-			  const char *owner)
+/* The path anew, over this interface. */
+static char *nic_step(const struct doctor *doctor, const struct doctor_path *path,
+		      const char *nic, const char *source)
 {
-	const char *nic = doctor_setting(path, "nic"), *source = *nic ? "" :
-			  doctor_setting(path, "source_address");
-	char *list = alloc_printf("nic=%s,source=%s", *nic ? nic : owner, source), *step;
+	char *list = alloc_printf("nic=%s,source=%s", nic, source), *step;
 
 	if (!*source)
 		list[strcspn(list, ",")] = '\0';
@@ -122,6 +120,16 @@ static char *one_nic_step(const struct doctor *doctor, const struct doctor_path 
 				    *source ? "" : ",source=", "istripectl up", doctor->volume);
 	free(list);
 	return step;
+}
+
+/* Over one interface: over that of its source address unless it names another. */
+static char *one_nic_step(const struct doctor *doctor, const struct doctor_path *path,
+			  const char *owner)
+{
+	const char *nic = doctor_setting(path, "nic");
+
+	return nic_step(doctor, path, *nic ? nic : owner,
+			*nic ? "" : doctor_setting(path, "source_address"));
 }
 
 /* Of IPv6, in the words of ip-address(8). */
@@ -269,6 +277,23 @@ static bool is_answered(const struct doctor_path *path)
 	return path->session || path->reaches_bytes || (path->tried && !path->connect_error);
 }
 
+/* One that is answered may be: a bridge can leave packets to its ports. */
+static bool is_taken(const struct doctor_path *path)
+{
+	return path->taker && !is_answered(path);
+}
+
+static void taker_warn(struct doctor *doctor, const struct doctor_path *path)
+{
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("%s is a port of %s", path->nic, path->taker),
+		.wanted = alloc_printf("a path over %s", path->taker),
+		.next = nic_step(doctor, path, path->taker,
+				 doctor_setting(path, "source_address")),
+	},
+	"what the port receives goes to %s, and the path hears nothing", path->taker);
+}
+
 void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *source = doctor_setting(path, "source_address");
@@ -277,7 +302,9 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 
 	if (!error && !*source && !is_answered(path))
 		unusable = unusable_find(doctor, path);
-	if (error && *source && doctor->address_count >= 0 && !address_find(doctor, path, source))
+	if (is_taken(path))
+		taker_warn(doctor, path);
+	else if (error && *source && doctor->address_count >= 0 && !address_find(doctor, path, source))
 		source_check(doctor, path, source);
 	else if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -ENODEV ||
 		 error == -EACCES || (error == -EINVAL && *path->address))
@@ -343,6 +370,8 @@ void doctor_portal(struct doctor *doctor, const struct doctor_path *path)
 {
 	if (path->session || (path->tried && !path->connect_error))
 		doctor_pass(doctor);
+	else if (is_taken(path))
+		doctor_skip(doctor, "what its NIC receives goes to %s", path->taker);
 	else if (!path->tried)
 		doctor_skip(doctor, path->borrows ? "its NIC has no address to come from" :
 						    "there is no route to it");
