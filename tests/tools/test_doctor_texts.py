@@ -28,8 +28,8 @@ from texts import doctor_texts, has_parts
 TEXTS = doctor_texts()
 #: Not told, but looked for; and those of the table, which test_doctor.py has.
 NOT_TOLD = {'devnode "%255[^"]"', "the other side has closed the connection",
-            ".../.../...: connected again", "lldp.....chassis....=", "-....conf", "-...-....conf",
-            "-...-...-....conf", "..., wanted: ...", "... passed, ... warnings, ... skipped"}
+            ".../.../...: connected again", "lldp.....chassis....=", "..., wanted: ...",
+            "... passed, ... warnings, ... skipped"}
 ROUTES = "192.0.2.11 eth1 eth1 - 9000\n192.0.3.10 eth2 eth2 - 9000\n192.0.3.11 eth2 eth2 - 9000"
 
 

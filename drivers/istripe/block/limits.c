@@ -87,7 +87,7 @@ static bool atomic_at_least(const struct istripe_lun *lun, const struct istripe_
 	return istripe_atomic_at_least(&offer, &wanted);
 }
 
-/* What the disk offers. */
+/* The offer of the disk. */
 static void volume_atomic(const struct istripe_volume *volume, struct istripe_atomic *offer)
 {
 	struct istripe_atomic leg;

@@ -24,7 +24,8 @@ static bool write_through_is_asked(const struct istripe_leg_task *leg_task)
 {
 	const struct istripe_leg *leg = leg_task->leg;
 
-	return (leg_task->through || leg_task->fua) && leg->lun.caching.write_cache && !READ_ONCE(leg->no_flush);
+	return (leg_task->through || leg_task->fua) && leg->lun.caching.write_cache &&
+	       !READ_ONCE(leg->no_flush);
 }
 
 /* Discards promise nothing. A LUN that does not know FUA may have ignored it. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Writing through a cache that nobody flushes: the LUN has got it since the volume came up, or the
- * task writes a copy of an overlay, and a flush of all legs might wait for one that is away, or it is
- * to be durable, and its nexus has not heard yet that the LUN has its cache, and FUA, back. A task
- * whose data may be in that cache only, for want of FUA, is no success: it goes on as a flush. That
- * needs no other request, and so no tag, for which overlays could not wait.
+ * task writes a copy of an overlay, and a flush of all legs might wait for one that is away, or the
+ * LUN has its cache back, and with it FUA, of which the nexus has not heard yet. A task whose data
+ * may be in that cache only, for want of FUA, is no success: it goes on as a flush. That needs no
+ * other request, and so no tag, for which overlays could not wait.
  *
  * A cache may be lost with the target's power, and all sessions with it, or that of a disk behind
  * the target, which a unit attention tells; a flush that fails, or a deferred error, may be all
