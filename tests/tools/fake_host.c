@@ -180,7 +180,8 @@ int __wrap_host_tcp(const char *local, const char *remote, const char *nic, stru
 		return __real_host_tcp(local, remote, nic, tcp);
 	memset(tcp, 0, sizeof(*tcp));
 	while (ret && line_next(line, sizeof(line), file)) {
-		received = info.tcpi_rcv_ooopack = 0;
+		received = 0;
+		info.tcpi_rcv_ooopack = 0;
 		if (sscanf(line, "%63s %63s %u %u %llu %llu %15s %llu %u", here, there,
 			   &info.tcpi_min_rtt, &info.tcpi_pmtu, &sent, &again, tcp->congestion,
 			   &received, &info.tcpi_rcv_ooopack) < 7)

@@ -58,7 +58,7 @@ struct doctor {
 	struct doctor_volume *volumes;	/* all of this host */
 	size_t volume_count;
 	struct file_names files;	/* volumes that have a file only */
-	char *module_step;		/* NULL: the module is loaded; else no other volume is known */
+	char *module_step;		/* to load it; NULL: it is loaded */
 	struct file_names nics;		/* of the volumes that are checked */
 	struct host_address *addresses;
 	int address_count;		/* or -errno */

@@ -54,8 +54,8 @@ static char *records_step(const char *name, const char *commands, const char *fa
 	if (*fails && *commands)
 		return alloc_text(commands);
 	if (*fails)
-		return alloc_printf("istripectl status %s # then, when all legs are live: istripectl apply %s",
-				    name, name);
+		return alloc_printf("istripectl status %s # %s: istripectl apply %s", name,
+				    "then, when all legs are live", name);
 	return alloc_printf("%s%sistripectl apply %s", commands,
 			    *commands ? " # or, to follow them: " : "", name);
 }

@@ -155,7 +155,8 @@ void doctor_link_errors(struct doctor *doctor, const char *nic)
 		   "were damaged on the link: look at cable and transceivers", next);
 	free(next);
 	next = is_needed(doctor, nic) ? alloc_printf("ethtool -g %s", nic) :
-	       alloc_printf("ethtool -g %s && ethtool -G %s rx MAXIMUM " DOCTOR_LINK_DOWN, nic, nic);
+	       alloc_printf("ethtool -g %s && ethtool -G %s rx MAXIMUM " DOCTOR_LINK_DOWN, nic,
+			    nic);
 	rate_check(doctor, missed + full, good, PER_DROPPED,
 		   "were dropped for want of descriptors", next);
 	free(next);

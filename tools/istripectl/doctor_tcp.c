@@ -179,7 +179,7 @@ static void sent_check(struct doctor *doctor, const struct doctor_path *path)
 		"of %llu sent were sent again: packets are lost on the way", tcp->sent_bytes);
 }
 
-/* What is sent again by the target is not told; but all that came behind a lost segment is. */
+/* TCP does not see what the target sends again, but counts all that comes behind a lost segment. */
 static void received_check(struct doctor *doctor, const struct doctor_path *path)
 {
 	const struct host_tcp *tcp = &path->tcp;

@@ -83,8 +83,10 @@ static char *lost_path_step(const struct doctor *doctor, const struct doctor_pat
 		return alloc_printf("istripectl reconnect %s %u %u # once its cause is mended",
 				    doctor->volume, path->leg->index, path->path->index);
 	if (group || !strcmp(unfenced, "1"))
-		return alloc_printf("istripectl status %s # bring the path back; only if its target was switched off or restarted since%s: istripectl path confirm %s %u %u",
-				    doctor->volume, group ? ", or that portal group was removed" : "",
+		return alloc_printf("istripectl status %s # %s%s: istripectl path confirm %s %u %u",
+				    doctor->volume,
+				    "bring the path back; only if its target was switched off or restarted since",
+				    group ? ", or that portal group was removed" : "",
 				    doctor->volume, path->leg->index, path->path->index);
 	step = advice_step(doctor->volume, path->leg->index, path->path->index, error);
 	return step ? step : alloc_printf("istripectl rescan %s; istripectl status %s",
@@ -201,7 +203,10 @@ static void __printf(6, 7) timer_warn(struct doctor *doctor, const char *name,
 				      long long measured, long long wanted, char *file,
 				      const char *fmt, ...)
 {
-	char why[WHY_BYTES];
+	const struct doctor_volume *volume = doctor_volume_of(doctor);
+	const char *fails = strcmp(name, "recovery_timeout_ms") ? "" :
+			    doctor_recovery_fails(volume, measured, wanted);
+	char why[WHY_BYTES], *step = alloc_printf("echo %lld > %s", wanted, file);
 	va_list args;
 
 	va_start(args, fmt);
@@ -211,9 +216,12 @@ static void __printf(6, 7) timer_warn(struct doctor *doctor, const char *name,
 		.subject = alloc_printf("%s%s%s", doctor->subject ? doctor->subject : "",
 					doctor->subject ? " " : "", name),
 		.measured = alloc_printf("%lld", measured), .wanted = alloc_printf("%lld", wanted),
-		.next = alloc_printf("echo %lld > %s", wanted, file),
+		.next = !*fails ? alloc_text(step) :
+			alloc_printf("istripectl status %s # then, when all legs are live: %s",
+				     volume->name, step),
 	},
-	"%s", why);
+	"%s%s", why, fails);
+	free(step);
 	free(file);
 }
 
@@ -298,47 +306,28 @@ static long long notice_ms_of(const struct doctor_volume *volume)
 					 default_ms("ping_timeout_ms");
 }
 
-static void recovery_warn(struct doctor *doctor, const struct doctor_volume *volume,
-			  long long wanted_ms, const char *why)
-{
-	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
-	const char *fails = doctor_recovery_fails(volume, recovery_ms, wanted_ms);
-	char *file = tree_path(volume->name, "recovery_timeout_ms");
-	char *step = alloc_printf("echo %lld > %s", wanted_ms, file);
-
-	doctor_warn(doctor, &(struct doctor_warning){
-		.subject = alloc_text("recovery_timeout_ms"),
-		.measured = alloc_printf("%lld", recovery_ms),
-		.wanted = alloc_printf("%lld", wanted_ms),
-		.next = !*fails ? alloc_text(step) :
-			alloc_printf("istripectl status %s # then, when all legs are live: %s",
-				     volume->name, step),
-	},
-	"%s%s", why, fails);
-	free(step);
-	free(file);
-}
-
 void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	long long recovery_ms = volume_number(volume, "recovery_timeout_ms");
 	long long command_ms = volume_number(volume, "command_timeout_ms");
 	long long notice_ms = notice_ms_of(volume), wanted = default_ms("recovery_timeout_ms");
-	char *why = NULL;
 
 	if (2 * command_ms > wanted)
 		wanted = 2 * command_ms;
 	if (recovery_ms < 0)
-		why = alloc_text("when a leg does not come back, its users hang until this is set");
+		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
+			   tree_path(volume->name, "recovery_timeout_ms"),
+			   "when a leg does not come back, its users hang until this is set");
 	else if (recovery_ms <= notice_ms)
-		why = alloc_printf("a target that restarts, or %lld ms without an answer, make I/O fail",
-				   notice_ms);
+		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
+			   tree_path(volume->name, "recovery_timeout_ms"),
+			   "a target that restarts, or %lld ms without an answer, make I/O fail",
+			   notice_ms);
 	else if (command_ms >= recovery_ms)
-		why = alloc_printf("command_timeout_ms, %lld, is not shorter: I/O fails before recovery of a command has ended",
-				   command_ms);
-	if (why)
-		recovery_warn(doctor, volume, wanted, why);
+		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
+			   tree_path(volume->name, "recovery_timeout_ms"),
+			   "command_timeout_ms, %lld, is not shorter: I/O fails before recovery of a command has ended",
+			   command_ms);
 	else
 		doctor_pass(doctor);
-	free(why);
 }

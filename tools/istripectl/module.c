@@ -158,7 +158,7 @@ static bool is_there(char *path)
 	return there;
 }
 
-/* The package of the kernel's headers, without which nothing builds. For free(); NULL: none lacks. */
+/* Nothing builds without the kernel's headers. For free(); NULL: they are there. */
 static char *headers_command(const char *release)
 {
 	if (fact_is_dir(place_path("/lib/modules/%s/build", release)))

@@ -202,6 +202,9 @@ static void ghosts_row(struct table *table, const struct live *live, int indent)
 			       "other data for their blocks wait"));
 }
 
+static const char confirm_words[] =
+	"'istripectl path confirm' (only if its target was switched off or restarted since)";
+
 /* The volume and the leg of a path. */
 struct owners {
 	const char *name;
@@ -226,7 +229,7 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 	long long ghost_ms = limit_ms(owners->leg, "ghost_timeout_ms");
 	long long fail_ms = limit_ms(owners->volume, "recovery_timeout_ms");
 	char *fence = fence_ms >= 0 ? alloc_printf(", or for %lld ms", fence_ms) :
-		alloc_text(", or until 'istripectl path confirm' (only if its target was switched off or restarted since)");
+				      alloc_printf(", or until %s", confirm_words);
 	char *text;
 
 	if (fail_ms >= 0 && fail_ms < FENCE_WAIT_MIN_MS)
@@ -249,12 +252,10 @@ static char *wait_end(const struct owners *owners, const struct live *path)
 /* Writes of its lost session have failed, and the target may still carry them out. */
 static void unfenced_row(struct table *table, const struct live *live, int indent)
 {
-	static const char text[] =
-		"no I/O of the leg before a login through it, or 'istripectl path confirm' (only if its target was switched off or restarted since)";
-
 	if (!strcmp(settings_value(&live->values, "unfenced"), "1"))
 		row(table, alloc_printf("%*sunfenced", indent, ""), "", alloc_text(""),
-		    alloc_text(text));
+		    alloc_printf("no I/O of the leg before a login through it, or %s",
+				 confirm_words));
 }
 
 /* Writes that wait for the end of the path's lost session: how many, since when, until when. */
