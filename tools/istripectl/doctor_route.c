@@ -304,7 +304,8 @@ void doctor_route(struct doctor *doctor, const struct doctor_path *path)
 		unusable = unusable_find(doctor, path);
 	if (is_taken(path))
 		taker_warn(doctor, path);
-	else if (error && *source && doctor->address_count >= 0 && !address_find(doctor, path, source))
+	else if (error && *source && doctor->address_count >= 0 &&
+		 !address_find(doctor, path, source))
 		source_check(doctor, path, source);
 	else if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -ENODEV ||
 		 error == -EACCES || (error == -EINVAL && *path->address))

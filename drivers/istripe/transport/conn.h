@@ -132,7 +132,7 @@ void istripe_conn_tune(struct istripe_conn *conn);
 /* False when its NIC is gone, down or without a carrier. Nobody may stop @conn meanwhile. */
 bool istripe_conn_has_link(struct istripe_conn *conn);
 
-/* Is the NIC gone that its socket is bound to? One of the same name is another. Under socket_lock. */
+/* Is the NIC of its socket gone? One of the same name is another. Under socket_lock. */
 bool istripe_conn_is_orphaned(const struct istripe_conn *conn);
 
 /* Enters the full feature phase: from here on the socket belongs to the two sides. */
