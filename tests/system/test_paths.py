@@ -190,6 +190,26 @@ def test_link_down_needs_no_ping(two_paths, links, kernel_log, end):
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
+def test_a_nic_becomes_a_port(two_paths, links, kernel_log):
+    """The bridge gets what is for the path, and no ping tells. The path is back when the NIC is."""
+    volume = two_paths(path=UNPINGED)
+    device = volume.enable()
+    path = volume.path_sysfs(0, 0)
+    run("modprobe", "bridge")
+    run("ip", "link", "add", "br0", "up", "type", "bridge")
+    try:
+        job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=MIB, depth=4))
+        run("ip", "link", "set", links[0].nic, "master", "br0")
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        assert kernel_log.matching(r"istripe: .*/0/0: the NIC has become a port of a bridge")
+        wait_for("a login", lambda: "the NIC is a port of a bridge" in read(path / "last_error"))
+        assert fio.finish(job).errors() == 0
+        assert read(volume.path_sysfs(0, 1) / "faults") == "0"
+    finally:
+        run("ip", "link", "del", "br0")
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
 def test_link_down_ends_what_was_asked(two_paths, links, kernel_log):
     """A question of the driver's own, which the target has not answered, is no reason to wait."""
     volume = two_paths(path=UNPINGED)

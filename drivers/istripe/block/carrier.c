@@ -11,6 +11,7 @@
 #include "block/volume.h"
 #include "block/workqueue.h"
 #include "iscsi/error.h"
+#include "transport/nic.h"
 #include "transport/socket.h"
 
 /* An address is announced before its route is in use. */
@@ -56,9 +57,10 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 
 	for (i = 0; i < volume->leg_count; i++) {
 		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE ||
-			     event == NETDEV_CHANGENAME))
+			     event == NETDEV_CHANGENAME || event == NETDEV_CHANGEUPPER))
 			carrier_wake(volume->legs[i], dev);
-		if (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE))
+		if (event == NETDEV_CHANGEUPPER ||
+		    (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE)))
 			istripe_carrier_check(volume->legs[i]);
 	}
 	/* Also comes for each NIC that is there when we stop to listen: the work looks for it. */
@@ -198,7 +200,11 @@ static void carrier_give_up(struct istripe_nexus *nexus)
 	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
 
 	if (session && !istripe_session_has_link(session))
-		istripe_session_fault(session, -ENETDOWN, "the NIC has no link");
+		istripe_session_fault(session, -ENETDOWN, "%s",
+				      istripe_nic_named_is_port(nexus->leg->volume->net,
+								session->way.nic) ?
+				      "the NIC has become a port of a bridge, bond or team" :
+				      "the NIC has no link");
 	srcu_read_unlock(&nexus->srcu, section);
 }
 

@@ -3,7 +3,8 @@
  * A nexus whose NIC has no carrier, or is down, does not wait for its ping to time out. One that
  * waits to log in does so at once when its NIC, a port of its VRF, or any NIC if its path names
  * none, has a carrier again or gets its name, and when an address or route comes or goes. A
- * session whose NIC is gone ends: it is not bound to one of the same name.
+ * session whose NIC is gone ends: it is not bound to one of the same name. A bridge or bond takes
+ * what its ports receive: one that has become a port is as one without a carrier.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H

@@ -403,16 +403,18 @@ static int conn_nic(struct istripe_conn *conn)
 bool istripe_conn_has_link(struct istripe_conn *conn)
 {
 	const struct net_device *dev;
-	bool has;
+	bool has, bound;
 	int nic;
 
 	if (!conn->sock || !conn->nic)
 		return true;
 	/* The route may have changed since. */
 	nic = conn_nic(conn) ?: conn->nic;
+	bound = nic == READ_ONCE(conn->sock->sk->sk_bound_dev_if);
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(sock_net(conn->sock->sk), nic);
-	has = dev && netif_running(dev) && netif_carrier_ok(dev);
+	has = dev && netif_running(dev) && netif_carrier_ok(dev) &&
+	      !(bound && istripe_nic_is_port(dev));
 	rcu_read_unlock();
 	return has;
 }
@@ -452,7 +454,7 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 		return ret == -EINPROGRESS || ret == -EAGAIN ? -ETIMEDOUT : ret;
 	conn->remote_address = to;
 	conn->nic = conn_nic(conn);
-	/* Connected without a link: this NIC does not know its link. */
+	/* Connected without a link: the NIC does not know it, or a bridge leaves packets to it. */
 	if (!istripe_conn_has_link(conn))
 		conn->nic = 0;
 	kernel_getsockname(conn->sock, (struct sockaddr *)&conn->local_address);

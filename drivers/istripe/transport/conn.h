@@ -129,7 +129,10 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 /* Lets the socket follow the path's socket settings; under session->socket_lock. */
 void istripe_conn_tune(struct istripe_conn *conn);
 
-/* False when its NIC is gone, down or without a carrier. Nobody may stop @conn meanwhile. */
+/*
+ * False when its NIC is gone, down or without a carrier, or has become a port of a bridge or bond.
+ * Nobody may stop @conn meanwhile.
+ */
 bool istripe_conn_has_link(struct istripe_conn *conn);
 
 /* Is the NIC of its socket gone? One of the same name is another. Under socket_lock. */

@@ -112,3 +112,24 @@ bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
 		return nic_has_source4(dev, portal6->sin6_addr.s6_addr32[3]);
 	return nic_has_source6(dev, sk, portal6);
 }
+
+bool istripe_nic_is_port(const struct net_device *dev)
+{
+	const struct net_device *master =
+		netdev_master_upper_dev_get_rcu((struct net_device *)dev);
+
+	return master && (netif_is_bridge_master(master) || netif_is_lag_master(master) ||
+			  netif_is_ovs_master(master));
+}
+
+bool istripe_nic_named_is_port(struct net *net, const char *name)
+{
+	const struct net_device *dev;
+	bool is;
+
+	rcu_read_lock();
+	dev = dev_get_by_name_rcu(net, name);
+	is = dev && istripe_nic_is_port(dev);
+	rcu_read_unlock();
+	return is;
+}

@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct net;
 struct net_device;
 struct sock;
 struct sockaddr_storage;
@@ -25,5 +26,27 @@ struct sockaddr_storage;
  */
 bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
 			    const struct sockaddr_storage *portal);
+
+/**
+ * istripe_nic_is_port() - whether a bridge, bond or team takes what a NIC receives
+ * @dev: the NIC
+ *
+ * A socket that is bound to the port hears nothing then, unless rules of the bridge leave packets to
+ * it. A VRF, and a master with a protocol of its own, leave them to their ports.
+ *
+ * Context: within rcu_read_lock().
+ * Return: true or false.
+ */
+bool istripe_nic_is_port(const struct net_device *dev);
+
+/**
+ * istripe_nic_named_is_port() - the same of a NIC that is looked up
+ * @net: its network namespace
+ * @name: any name of it; there may be none
+ *
+ * Context: any.
+ * Return: true or false.
+ */
+bool istripe_nic_named_is_port(struct net *net, const char *name);
 
 #endif

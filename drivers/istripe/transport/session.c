@@ -12,6 +12,7 @@
 #include "scsi/sense.h"
 #include "transport/conn.h"
 #include "transport/keepalive.h"
+#include "transport/nic.h"
 #include "transport/resolve.h"
 #include "transport/session.h"
 #include "transport/submitter.h"
@@ -449,8 +450,11 @@ static bool session_is_forbidden(int error)
 	return error == -EACCES || error == -EPERM || error == -EINVAL;
 }
 
-static const char *session_connect_words(const struct istripe_way *way, bool ipv6, int error)
+static const char *session_connect_words(const struct istripe_way *way, struct net *net, bool ipv6,
+					 int error)
 {
+	if (way->nic[0] && istripe_nic_named_is_port(net, way->nic))
+		return "the NIC is a port of a bridge, bond or team";
 	if (session_is_forbidden(error))
 		return "a route or a firewall forbids it";
 	if (error == -EADDRNOTAVAIL && way->nic[0] && !ipv6 &&
@@ -459,7 +463,7 @@ static const char *session_connect_words(const struct istripe_way *way, bool ipv
 	return istripe_error_words(error);
 }
 
-static void session_connect_why(const struct istripe_way *way,
+static void session_connect_why(const struct istripe_way *way, struct net *net,
 				const struct sockaddr_storage *portal, int error,
 				struct istripe_reason *why)
 {
@@ -469,7 +473,7 @@ static void session_connect_why(const struct istripe_way *way,
 	if (way->source_address.ss_family != AF_UNSPEC)
 		istripe_reason_add(why, " from %pISc", &way->source_address);
 	istripe_reason_add(why, ": %s (%pe)",
-			   session_connect_words(way, portal->ss_family == AF_INET6, error),
+			   session_connect_words(way, net, portal->ss_family == AF_INET6, error),
 			   ERR_PTR(error));
 }
 
@@ -481,7 +485,7 @@ static int session_connect(const struct istripe_session_params *params, struct i
 
 	if (!ret)
 		return istripe_conn_login(conn, params, why);
-	session_connect_why(&params->way, portal, ret, why);
+	session_connect_why(&params->way, params->net, portal, ret, why);
 	return session_is_forbidden(ret) ? -ENETUNREACH : ret;
 }
 

@@ -324,7 +324,8 @@ bool istripe_session_finish_tasks(struct istripe_session *session);
  * istripe_session_has_link() - have the NICs of its connections a link?
  * @session: logged in
  * Context: process; the opener, or a caller that has the session by nexus->srcu.
- * Return: false when the NIC of any of them is gone, down, or without a carrier.
+ * Return: false when the NIC of any of them is gone, down, without a carrier, or has become a port
+ * that hears nothing (nic.h).
  */
 bool istripe_session_has_link(const struct istripe_session *session);
 
