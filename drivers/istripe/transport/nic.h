@@ -31,8 +31,8 @@ bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
  * istripe_nic_is_port() - whether a bridge, bond or team takes what a NIC receives
  * @dev: the NIC
  *
- * A socket that is bound to the port hears nothing then, unless rules of the bridge leave packets to
- * it. A VRF, and a master with a protocol of its own, leave them to their ports.
+ * A socket that is bound to the port hears nothing then, unless rules of the bridge leave packets
+ * to it. A VRF, and a master with a protocol of its own, leave them to their ports.
  *
  * Context: within rcu_read_lock().
  * Return: true or false.
