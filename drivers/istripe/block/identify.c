@@ -196,14 +196,22 @@ static void identify_note_cache(struct istripe_nexus *nexus)
 void istripe_identify_flushed(struct istripe_nexus *nexus)
 {
 	struct istripe_leg *leg = nexus->leg;
+	struct istripe_nexus *other;
+	int section;
+	u32 at;
 
 	mutex_lock(&leg->identify_lock);
 	/* It may have gone again meanwhile. */
 	if (leg->uncached <= nexus->asked_caches)
 		WRITE_ONCE(leg->uncached, 0);
 	mutex_unlock(&leg->identify_lock);
-	/* Their writes would be flushed one by one. */
-	istripe_leg_tell(leg, nexus, ISTRIPE_NEXUS_REVALIDATE);
+	section = srcu_read_lock(&leg->srcu);
+	/* Their writes would be flushed one by one. Those that know do not tell each other. */
+	istripe_leg_for_each_nexus(leg, other, at)
+		if (other != nexus && !READ_ONCE(other->fua) &&
+		    READ_ONCE(other->state) == ISTRIPE_NEXUS_LIVE)
+			istripe_nexus_event(other, ISTRIPE_NEXUS_REVALIDATE);
+	srcu_read_unlock(&leg->srcu, section);
 }
 
 int istripe_identify(struct istripe_nexus *nexus, struct istripe_reason *why)

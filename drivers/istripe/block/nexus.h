@@ -192,7 +192,7 @@ struct istripe_nexus {
 		unsigned long asked_at;	/* leg->lock: jiffies */
 		bool due;		/* worker: its port took no I/O then */
 		bool joined;		/* worker: a login has registered it */
-		bool adding;		/* worker: ... and not seen yet that it counts */
+		bool adding;		/* worker, ask_lock: ... but not seen to count yet */
 		bool ended;		/* worker: or the log has told that it stays */
 	} key;
 	unsigned long lost_at;		/* worker: jiffies */

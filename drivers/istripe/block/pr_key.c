@@ -18,7 +18,7 @@
 #include "scsi/pr_keys.h"
 #include "scsi/sense.h"
 
-#define ANSWERS_MS	10000		/* for all commands of one login */
+#define ANSWERS_MS	10000		/* for each part of a login */
 #define TURN_MS		20		/* so often a nexus looks whether another one is done */
 #define PAUSE_MS	30000		/* of a LUN that is asked for keys, at most */
 #define POLL_MS		30000		/* of keys of other hosts, by each nexus */
@@ -397,18 +397,32 @@ static int key_lock_to_leave(struct istripe_nexus *nexus)
 	return 0;
 }
 
+/* The time of other nexuses, and of the parts before, does not count. */
 static int joining_add(struct joining *joining)
 {
 	struct istripe_nexus *nexus = joining->nexus;
-	unsigned long since = jiffies;
 	int ret = key_lock(nexus);
 
 	if (ret)
 		return ret;
-	/* The time of other nexuses does not count. */
-	joining->deadline += jiffies - since;
+	joining->deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 	ret = joining_add_alone(joining);
 	mutex_unlock(&nexus->leg->pr_key.lock);
+	return ret;
+}
+
+/* A nexus that joins counts registrations before and after its own. */
+static int joining_clear(struct joining *joining)
+{
+	struct istripe_nexus *nexus = joining->nexus;
+	int ret = key_lock(nexus);
+
+	if (ret)
+		return ret;
+	joining->deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
+	ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+	mutex_unlock(&nexus->leg->pr_key.lock);
+	joining->deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 	return ret;
 }
 
@@ -420,7 +434,7 @@ static int joining_run(struct joining *joining)
 
 	/* A registration of an earlier login that was not seen to count tells nothing. */
 	if (!joining->key || joining->nexus->key.adding)
-		ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+		ret = joining_clear(joining);
 	if (ret || !joining->key)
 		return ret;
 	/* Without the lock: a target that does not answer this holds up no other nexus. */
@@ -550,7 +564,7 @@ void istripe_pr_key_leave(struct istripe_nexus *nexus)
 	/* Another LUN may have its number now. */
 	if (session && !istripe_session_is_asking(session) &&
 	    !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus)) {
-		/* A nexus that joins counts registrations before and after its own. */
+		/* See joining_clear(). */
 		ret = key_lock_to_leave(nexus);
 	}
 	if (!ret) {

@@ -37,16 +37,12 @@ static void requeue_kick(struct istripe_requeue *requeue)
 
 static void requeue_end(struct bio *clone)
 {
-	struct istripe_requeue *requeue = container_of(clone->bi_pool, struct istripe_requeue,
-						       clones);
 	struct bio *bio = clone->bi_private;
 
 	/* A bio that others are chained to may have an error of theirs. */
 	if (clone->bi_status)
 		bio->bi_status = clone->bi_status;
 	bio_put(clone);
-	/* There may have been no memory for another clone. */
-	requeue_kick(requeue);
 	bio_endio(bio);
 }
 
@@ -72,26 +68,24 @@ static void requeue_fail(struct request_queue *queue, struct bio *bio)
 
 /*
  * A clone: io.latency of cgroups counts a bio whenever it is submitted, and once when it ends. It
- * is not of the cgroup, which has let the bio pass already. False: there is no memory.
+ * is not of the cgroup, which has let the bio pass already. Without memory it waits for clones of
+ * the same leg.
  */
-static bool requeue_submit(struct istripe_requeue *requeue, struct bio *bio)
+static void requeue_submit(struct istripe_requeue *requeue, struct bio *bio)
 {
 	struct gendisk *disk = requeue->volume->disk;
 	struct bio *clone;
 
 	if (test_bit(GD_DEAD, &disk->state)) {
 		requeue_fail(disk->queue, bio);
-		return true;
+		return;
 	}
-	clone = bio_alloc_clone(bio->bi_bdev, bio, GFP_NOWAIT, &requeue->clones);
-	if (!clone)
-		return false;
+	clone = bio_alloc_clone(bio->bi_bdev, bio, GFP_NOIO, &requeue->clones);
 	bio_associate_blkg_from_css(clone, blkcg_root_css);
 	clone->bi_private = bio;
 	clone->bi_end_io = requeue_end;
 	clone->bi_opf &= ~REQ_NOWAIT;
 	submit_bio_noacct(clone);
-	return true;
 }
 
 static struct bio *requeue_take(struct istripe_requeue *requeue)
@@ -104,14 +98,6 @@ static struct bio *requeue_take(struct istripe_requeue *requeue)
 	return bio;
 }
 
-static void requeue_put_back(struct istripe_requeue *requeue, struct bio *bio)
-{
-	spin_lock_bh(&requeue->lock);
-	bio_list_add_head(&requeue->bios, bio);
-	spin_unlock_bh(&requeue->lock);
-}
-
-/* If there is no memory, clones are left whose end queues this work again. */
 static void requeue_work(struct work_struct *work)
 {
 	struct istripe_requeue *requeue = container_of(work, struct istripe_requeue, work);
@@ -120,12 +106,8 @@ static void requeue_work(struct work_struct *work)
 
 	/* They may have been merged before. */
 	blk_start_plug(&plug);
-	while (!requeue_is_stuck(requeue) && (bio = requeue_take(requeue))) {
-		if (!requeue_submit(requeue, bio)) {
-			requeue_put_back(requeue, bio);
-			break;
-		}
-	}
+	while (!requeue_is_stuck(requeue) && (bio = requeue_take(requeue)))
+		requeue_submit(requeue, bio);
 	blk_finish_plug(&plug);
 }
 

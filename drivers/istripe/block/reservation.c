@@ -169,6 +169,9 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, struct istripe_sessio
 	/* The leg learns of it: its last port must not be passed over. */
 	if (ret == -ENOLINK)
 		istripe_alua_note_refusal(nexus, &session->internal.task.sense);
+	/* Nothing is left of a registration of a login. */
+	if (!ret && what->registers && what->each_nexus)
+		nexus->key.adding = false;
 	return ret;
 }
 
