@@ -74,6 +74,12 @@ def unbound(host):
     host.put(host.config(0, 1, "nic"), "")
 
 
+def port_of_a_bridge(host):
+    both(not_logged_in, reach(110), silent)(host)
+    (host.tool.root / "sys/class/net/eth1/master").symlink_to("../br0")
+    host.put("sys/class/net/br0/uevent", "DEVTYPE=bridge\nINTERFACE=br0")
+
+
 def told(tool, code):
     return [text for finding in findings(tool, code) for text in
             (finding["measured"], finding["wanted"], finding["why"], finding["next"])
@@ -145,6 +151,8 @@ def test_what_is_skipped(host, plant, text):
           file("fake/addresses", "eth1 fe80::1 64\neth2 fd00:1::1 64")),
      "its NIC has no address to come from"),
     (unbound, "path 1: its NIC is not known"),
+    (port_of_a_bridge, "what the port receives goes to br0, and the path hears nothing"),
+    (port_of_a_bridge, "what its NIC receives goes to br0"),
     (both(route("eth1 error 101"), file("fake/addresses", "eth2 192.0.3.1 24")),
      "ip addr add ADDRESS/PREFIX dev eth1"),
     (both(setting("source_address", "192.0.2.7"), route("eth1 error 22"),

@@ -269,7 +269,7 @@ void doctor_lower_nics(const char *nic, struct file_names *names);
 /* Of doctor_link.c: */
 
 /* Behind a command that resets the interface, as most drivers do for it. */
-#define DOCTOR_LINK_DOWN	"# the link goes down for a moment"
+#define DOCTOR_LINK_DOWN	" # the link goes down for a moment"
 
 /**
  * doctor_link_may_go_down() - whether no leg has lost a path and needs this link until that is back

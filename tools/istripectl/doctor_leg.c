@@ -90,7 +90,7 @@ static char *mtus_step(const struct doctor_path *paths, size_t count)
 		if (mtu < most)
 			raise = mtu_add(raise, paths[i].nic, most);
 	}
-	both = alloc_printf("%s " DOCTOR_LINK_DOWN "; or, where switches and target take it: %s",
+	both = alloc_printf("%s" DOCTOR_LINK_DOWN "; or, where switches and target take it: %s",
 			    lower, raise);
 	free(lower);
 	free(raise);

@@ -155,7 +155,7 @@ void doctor_link_errors(struct doctor *doctor, const char *nic)
 		   "were damaged on the link: look at cable and transceivers", next);
 	free(next);
 	next = is_needed(doctor, nic) ? alloc_printf("ethtool -g %s", nic) :
-	       alloc_printf("ethtool -g %s && ethtool -G %s rx MAXIMUM " DOCTOR_LINK_DOWN, nic,
+	       alloc_printf("ethtool -g %s && ethtool -G %s rx MAXIMUM" DOCTOR_LINK_DOWN, nic,
 			    nic);
 	rate_check(doctor, missed + full, good, PER_DROPPED,
 		   "were dropped for want of descriptors", next);
@@ -175,7 +175,7 @@ void doctor_pause(struct doctor *doctor, const char *nic)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text("rx off, tx off"),
 			.wanted = alloc_text("rx on, tx on"),
-			.next = alloc_printf("ethtool -A %s rx on tx on " DOCTOR_LINK_DOWN, nic),
+			.next = alloc_printf("ethtool -A %s rx on tx on" DOCTOR_LINK_DOWN, nic),
 		},
 		"bursts of the target overrun the switch, and TCP has to send again");
 }
@@ -191,7 +191,7 @@ static void ring_check(struct doctor *doctor, const char *nic, const char *name,
 		doctor_warn(doctor, &(struct doctor_warning){
 			.subject = alloc_printf("%s %s", nic, name),
 			.measured = alloc_printf("%u", now), .wanted = alloc_printf("%u", most),
-			.next = alloc_printf("ethtool -G %s %s %u " DOCTOR_LINK_DOWN, nic, name,
+			.next = alloc_printf("ethtool -G %s %s %u" DOCTOR_LINK_DOWN, nic, name,
 					     most),
 		},
 		"a burst that finds no descriptor is dropped");

@@ -408,7 +408,7 @@ static char *mtu_step(const struct doctor_path *path, long long mtu, long long l
 
 	if (least <= HOST_PING_BYTES_MIN)
 		return ping;
-	step = alloc_printf("ip link set dev %s mtu %lld " DOCTOR_LINK_DOWN
+	step = alloc_printf("ip link set dev %s mtu %lld" DOCTOR_LINK_DOWN
 			    "; or raise it on the way, and see: %s",
 			    path->nic, least, ping);
 	free(ping);
