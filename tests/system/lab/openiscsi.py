@@ -11,6 +11,15 @@ from lab.shell import read, run, status, udev_settle, wait_for
 INITIATOR = "iqn.2024-01.org.example.istripe:stock"
 
 
+def can_be_opened(device):
+    """Of one that comes: its file and its folder in sysfs are there before."""
+    try:
+        os.close(os.open(device, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
+
+
 class Stock:
     """One run of iscsid with a node database of its own, gone again with stop()."""
 
@@ -69,7 +78,7 @@ class Stock:
                 continue
             for block in session.glob(f"device/target*/*:*:*:{lun}/block/sd*"):
                 device = Path("/dev") / block.name
-                if device.is_block_device():
+                if can_be_opened(device):
                     return device
         return None
 
