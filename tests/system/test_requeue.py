@@ -370,7 +370,7 @@ def test_joined_requests(make_server, make_volume, link):
     assert legs.violations() == []
 
 
-def test_a_partition_counts_what_was_kept(make_server, make_volume, link, udev_rules):
+def test_a_partition_counts_what_was_kept(make_server, make_volume, link):
     legs = Legs(make_server, make_volume, link, Away())
     size = 4 * WAITING * CHUNK
     partitioned(legs.device, size >> 9)
