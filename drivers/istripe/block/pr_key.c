@@ -397,22 +397,14 @@ static int key_lock_to_leave(struct istripe_nexus *nexus)
 	return 0;
 }
 
-/* The time of other nexuses, and of the parts before, does not count. */
-static int joining_add(struct joining *joining)
+/* A nexus that joins counts registrations before and after its own. */
+static int joining_clear_alone(const struct joining *joining)
 {
-	struct istripe_nexus *nexus = joining->nexus;
-	int ret = key_lock(nexus);
-
-	if (ret)
-		return ret;
-	joining->deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
-	ret = joining_add_alone(joining);
-	mutex_unlock(&nexus->leg->pr_key.lock);
-	return ret;
+	return joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
 }
 
-/* A nexus that joins counts registrations before and after its own. */
-static int joining_clear(struct joining *joining)
+/* One nexus at a time. The time of the others, and of the parts before, does not count. */
+static int joining_in_turn(struct joining *joining, int (*part)(const struct joining *joining))
 {
 	struct istripe_nexus *nexus = joining->nexus;
 	int ret = key_lock(nexus);
@@ -420,7 +412,7 @@ static int joining_clear(struct joining *joining)
 	if (ret)
 		return ret;
 	joining->deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
-	ret = joining_register(joining, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+	ret = part(joining);
 	mutex_unlock(&nexus->leg->pr_key.lock);
 	joining->deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 	return ret;
@@ -434,7 +426,7 @@ static int joining_run(struct joining *joining)
 
 	/* A registration of an earlier login that was not seen to count tells nothing. */
 	if (!joining->key || joining->nexus->key.adding)
-		ret = joining_clear(joining);
+		ret = joining_in_turn(joining, joining_clear_alone);
 	if (ret || !joining->key)
 		return ret;
 	/* Without the lock: a target that does not answer this holds up no other nexus. */
@@ -447,7 +439,9 @@ static int joining_run(struct joining *joining)
 				       joining->key);
 	else
 		ret = SAM_STAT_RESERVATION_CONFLICT;
-	return ret == SAM_STAT_RESERVATION_CONFLICT ? joining_add(joining) : ret;
+	if (ret == SAM_STAT_RESERVATION_CONFLICT)
+		ret = joining_in_turn(joining, joining_add_alone);
+	return ret;
 }
 
 /* A path that was in use before stays so, with conflicts; a new one would only add them. */
@@ -563,13 +557,11 @@ void istripe_pr_key_leave(struct istripe_nexus *nexus)
 		return;
 	/* Another LUN may have its number now. */
 	if (session && !istripe_session_is_asking(session) &&
-	    !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus)) {
-		/* See joining_clear(). */
+	    !istripe_session_is_invalid(session) && istripe_leg_nexus_leads_here(nexus))
 		ret = key_lock_to_leave(nexus);
-	}
 	if (!ret) {
 		leaving.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
-		ret = joining_register(&leaving, ISTRIPE_RESERVE_REGISTER_ANYWAY, 0, 0);
+		ret = joining_clear_alone(&leaving);
 		mutex_unlock(&nexus->leg->pr_key.lock);
 	}
 	/* Its page may still be sent with the command: no logout may wait behind that. */
