@@ -759,6 +759,29 @@ def test_fence_timeout_ends_a_drain_that_has_begun(server, make_volume, links):
         writer.finish(YIELD_S)
 
 
+def test_fence_timeout_while_others_are_quiesced(server, make_volume, links):
+    """The same, but the reset has not been sent yet: the other path is pinged before."""
+    written = []
+
+    async def on_nop(_run, conn, _pdu):
+        if conn.session.isid.hex() == ISIDS[1] and len(paths.resets.asked) == 2 and not written:
+            write(paths.volume.leg / "fence_timeout_ms", 1000)
+            written.append(conn)
+        return False
+
+    paths = Paths(server, make_volume, links, on_nop=on_nop)
+    with Direct(paths.volume.enable()) as disk:
+        writer = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        paths.back(0)
+        wait_for("the third reset", lambda: len(paths.resets.asked) == 3, 90)
+        assert written
+        wait_for("the end of its wait", lambda: len(paths.resets.asked) > 3 or
+                 path_is(paths.volume, 0, True), YIELD_S)
+        writer.finish(YIELD_S)
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, AT), "the data on the disk")
+
+
 @pytest.mark.allow_log("has timed out: aborting it|commands stay unanswered",
                        "the test makes a command time out")
 def test_fence_timeout_spares_a_live_path(server, make_volume, links):

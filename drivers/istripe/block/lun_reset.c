@@ -286,7 +286,7 @@ static void reset_set_resetting(struct istripe_leg *leg, struct istripe_nexus *n
  * Only one request at a time, and its answer is waited for: some targets (Linux 5.12 to 6.2) answer
  * a second request at once while the first one still waits for commands.
  */
-static int reset_ask(struct istripe_nexus *nexus, u32 answer_ms)
+static int reset_ask(struct istripe_nexus *nexus, bool drains)
 {
 	struct istripe_leg *leg = nexus->leg;
 	int ret;
@@ -295,9 +295,10 @@ static int reset_ask(struct istripe_nexus *nexus, u32 answer_ms)
 	reset_set_quiescing(leg, true);
 	reset_quiesce_all(leg, nexus);
 	queue_delayed_work(istripe_recovery_wq, &leg->quiesce_work, msecs_to_jiffies(QUIESCE_MS));
+	/* From here on istripe_lun_reset_hurry() tells of another fence_timeout_ms. */
 	reset_set_resetting(leg, nexus);
 	ret = istripe_session_task_management(nexus->owned, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, 0,
-					      answer_ms);
+					      drains ? reset_drain_ms(nexus) : ANSWER_MS);
 	reset_set_resetting(leg, NULL);
 	cancel_delayed_work_sync(&leg->hurry_work);
 	cancel_delayed_work_sync(&leg->quiesce_work);
@@ -394,7 +395,7 @@ void istripe_lun_reset_init(struct istripe_leg *leg)
 static int reset_run(struct istripe_nexus *nexus, bool drains)
 {
 	enum istripe_lun_reset_result result;
-	int ret = reset_ask(nexus, drains ? reset_drain_ms(nexus) : ANSWER_MS);
+	int ret = reset_ask(nexus, drains);
 
 	reset_note(nexus, ret, drains);
 	reset_unlock(nexus->leg);
