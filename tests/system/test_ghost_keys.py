@@ -331,6 +331,76 @@ def test_a_time_out_when_keys_are_looked_for(server, make_scripted):
     volume.disable()
 
 
+@pytest.mark.parametrize("why", ["poll", "rescan"])
+def test_a_time_out_when_the_lun_is_busy(server, make_scripted, why):
+    """The command is aborted while the LUN is asked for keys again and again."""
+    busy, kept, aborted = [], [], []
+
+    async def on_command(run, conn, task):
+        if not run.armed or aborted:
+            return False
+        if task.opcode == WRITE_16 and not kept:
+            kept.append(task)
+            await silence()
+        if task.opcode == PERSISTENT_RESERVE_IN:
+            busy.append(task)
+            await run.target.respond(conn, task, Result(BUSY))
+            return True
+        return False
+
+    async def notes(_run, _conn, pdu):
+        aborted.append((pdu.flags & 0x7F, len(busy)))
+        return False
+
+    volume, target = make_scripted(Scenario("busy", hooks={"on_command": on_command,
+                                                           "on_tmf": notes}))
+    target.disk = RegisteredDisk()
+    with Direct(volume.enable()) as disk:
+        if why == "poll":
+            target.disk.register("another host", OTHER_KEY)
+            volume.rescan()
+        server.arm()
+        if why == "rescan":
+            asking = threading.Thread(target=volume.rescan)
+            asking.start()
+        wait_for("the question", lambda: busy, 60)
+        # The question has as long as this was when it was asked.
+        write(volume.config / "command_timeout_ms", 3000)
+        Write(disk, AT, noise(4 * KIB, 1)).finish()
+        # Five in a second at most; in the 30 s that the question has there are some 150.
+        assert [function for function, _ in aborted] == [ABORT_TASK] and aborted[0][1] < 60
+        if why == "rescan":
+            asking.join()
+        assert read(volume.path_sysfs(0, 0) / "faults") == "0"
+        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+    volume.disable()
+
+
+def test_busy_keys_are_asked_for_again(server, make_scripted, kernel_log):
+    """I/O goes on meanwhile: the LUN has been asked everything else."""
+    busy, told = [], threading.Event()
+
+    async def on_command(run, conn, task):
+        if not run.armed or told.is_set() or task.opcode != PERSISTENT_RESERVE_IN:
+            return False
+        busy.append(task)
+        await run.target.respond(conn, task, Result(BUSY))
+        return True
+
+    volume, target = make_scripted(Scenario("busy", hooks={"on_command": on_command}))
+    target.disk = RegisteredDisk()
+    with Direct(volume.enable()) as disk:
+        target.disk.register("another host", OTHER_KEY)
+        server.arm()
+        volume.rescan()
+        disk.write(AT, noise(4 * KIB, 1))
+        assert busy and not kernel_log.matching(SAID)
+        told.set()
+        wait_for("the keys", lambda: kernel_log.matching(SAID), 60)
+        assert read(volume.path_sysfs(0, 0) / "faults") == "0"
+    volume.disable()
+
+
 @pytest.mark.parametrize("rejected", [False, True], ids=["aborted", "rejected"])
 def test_lun_changes_when_keys_are_looked_for(servers, make_volume, links, kernel_log, rejected):
     """I/O waits until it is asked what it is now: the question for keys is given up, or the path."""

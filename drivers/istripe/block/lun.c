@@ -14,6 +14,7 @@
 #define ATTEMPTS_MAX		10
 #define BUSY_DELAY_MS		200
 #define BUSY_ANSWER_MS		500	/* least time for the answer after that */
+#define BUSY_KEYS_MS		2000	/* of a LUN that is to tell its keys while it is in use */
 #define SLICE_MS		100	/* of a wait that is not all the worker does */
 #define PAGE_FIRST_BYTES	252	/* SPC-2 targets take the length from the last byte only */
 #define LUN_PLAIN_END		256	/* below, all forms of a number mean the same LUN */
@@ -36,6 +37,7 @@ struct probe {
 	const struct istripe_lun_time *time;
 	unsigned long deadline;	/* jiffies */
 	unsigned long end;	/* no later deadline */
+	u32 busy_ms;		/* of the next question, as in struct istripe_lun_command */
 };
 
 static bool probe_is_stopped(const struct probe *probe)
@@ -107,9 +109,17 @@ static int lun_execute(struct istripe_session *session, const struct istripe_lun
 	return ret;
 }
 
+static unsigned long lun_busy_end(const struct istripe_lun_command *command)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(command->busy_ms);
+
+	return command->busy_ms && time_before(end, command->deadline) ? end : command->deadline;
+}
+
 int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_command *command)
 {
 	const struct istripe_task *task = &session->internal.task;
+	unsigned long busy_end = lun_busy_end(command);
 	enum istripe_scsi_verdict verdict;
 	u32 attempt = 0;
 	u32 timeout_ms;
@@ -138,7 +148,7 @@ int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_co
 		session->internal.changed |= verdict == ISTRIPE_SCSI_CHANGED;
 		if (istripe_sense_flush_is_lost(command->cdb[0], &task->sense))
 			return -EIO;
-		ret = lun_check(verdict, command->known, command->deadline, &attempt);
+		ret = lun_check(verdict, command->known, busy_end, &attempt);
 		if (ret)
 			return ret;
 	}
@@ -174,6 +184,7 @@ static int probe_send(const struct probe *probe, const u8 *cdb, u32 bytes)
 		.tpgs = probe->tpgs,
 		.known = probe->known,
 		.deadline = probe->deadline,
+		.busy_ms = probe->busy_ms,
 	};
 
 	return istripe_lun_ask(probe->session, &command);
@@ -667,13 +678,17 @@ static int probe_keys(struct probe *probe, struct istripe_lun *lun)
 	if (probe->before->keyed)
 		return 0;
 	istripe_cdb_reserve_in_keys(cdb, ISTRIPE_INTERNAL_BYTES);
+	/* Commands and error handling wait for a revalidation; istripe_pr_key_ask() goes on. */
+	probe->busy_ms = probe->session->internal.answer_ms ? BUSY_KEYS_MS : 0;
 	ret = probe_ask(probe, cdb, ISTRIPE_INTERNAL_BYTES);
+	probe->busy_ms = 0;
 	probe->untold = untold;
 	if (ret == -EIO)
 		lun->keys.told = lun_knows_not(&probe->session->internal.task);
 	else if (!ret)
 		lun->keys.told = !istripe_pr_keys_decode(probe->data, probe->bytes, 0, &keys);
 	lun->keys.listed = keys.listed;
+	lun->keys.busy = ret == -EBUSY;
 	return ret == -EIO || ret == -EBUSY ? 0 : ret;
 }
 

@@ -48,6 +48,7 @@ enum istripe_lun_reset_result {
 struct istripe_lun_keys {
 	bool told;
 	bool listed;			/* somebody has registered a key */
+	bool busy;			/* the LUN, to the end: it may tell later */
 };
 
 /* A logical unit as found. */
@@ -147,6 +148,7 @@ struct istripe_lun_command {
 	/* If not ISTRIPE_LUN_KNOWN, an answer takes internal.answer_ms at most, if not 0. */
 	enum istripe_lun_known known;
 	unsigned long deadline;		/* jiffies */
+	u32 busy_ms;			/* that a busy LUN is asked again; 0: until @deadline */
 	/* Or NULL: called again and again, with ask_lock, until it is answered; it may fault. */
 	void (*meanwhile)(struct istripe_session *session);
 };

@@ -22,6 +22,7 @@
 #define TURN_MS		20		/* so often a nexus looks whether another one is done */
 #define PAUSE_MS	30000		/* of a LUN that is asked for keys, at most */
 #define POLL_MS		30000		/* of keys of other hosts, by each nexus */
+#define BUSY_POLL_MS	5000		/* of a LUN that was busy; nobody waits for it meanwhile */
 #define MOOT_MS		1000		/* for the answer to that, once the LUN has changed */
 
 /* Registers one nexus. */
@@ -139,8 +140,16 @@ void istripe_pr_key_found(struct istripe_nexus *nexus)
 	istripe_ghosts_warn(leg, "keys of persistent reservations are registered");
 }
 
+/* The LUN was busy, and may have keys. */
+static bool key_is_owed(const struct istripe_nexus *nexus)
+{
+	return nexus->found.keys.busy && !READ_ONCE(nexus->leg->pr_key.key);
+}
+
 u32 istripe_pr_key_poll_ms(const struct istripe_nexus *nexus)
 {
+	if (key_is_owed(nexus))
+		return BUSY_POLL_MS;
 	return key_of_others(nexus->leg) ? POLL_MS : 0;
 }
 
@@ -154,7 +163,9 @@ static bool key_poll_is_due(struct istripe_nexus *nexus)
 	due = key_of_others(leg) &&
 	      (nexus->key.ask ||
 	       time_after_eq(jiffies, nexus->key.asked_at + msecs_to_jiffies(POLL_MS / 2)));
+	due |= key_is_owed(nexus);
 	if (due) {
+		nexus->found.keys.busy = false;
 		nexus->key.ask = false;
 		nexus->key.asked_at = jiffies;
 	}
@@ -207,6 +218,7 @@ static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 		.tpgs = READ_ONCE(nexus->access.known),
 		.known = ISTRIPE_LUN_KNOWN,
 		.deadline = jiffies + msecs_to_jiffies(ms),
+		.busy_ms = 1,
 		.meanwhile = key_recover,
 	};
 	int ret;
@@ -233,6 +245,8 @@ void istripe_pr_key_ask(struct istripe_nexus *nexus)
 			nexus->found.keys.told = true;
 			nexus->found.keys.listed = keys.listed;
 			istripe_pr_key_found(nexus);
+		} else if (ret == -EBUSY) {
+			nexus->found.keys.busy = true;
 		} else if (ret == -ETIMEDOUT) {
 			/* The command still uses the session's page. */
 			istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
