@@ -173,10 +173,15 @@ def lose_link(link, end):
 UNPINGED = {"ping_interval_ms": 0}
 
 
+#: Of a path that may use any NIC, as far as routes lead there.
+ANY_NIC = {"nic": ""}
+
+
 @pytest.mark.parametrize("end", ["own", "other"])
-def test_link_down_needs_no_ping(two_paths, links, kernel_log, end):
+@pytest.mark.parametrize("nic", [{}, ANY_NIC], ids=["bound", "any"])
+def test_link_down_needs_no_ping(two_paths, links, kernel_log, end, nic):
     """The NIC says so; and the path does not come back before the link does."""
-    volume = two_paths(path=UNPINGED)
+    volume = two_paths(path={**UNPINGED, **nic})
     device = volume.enable()
     restore = lose_link(links[0], end)
     try:
@@ -188,6 +193,51 @@ def test_link_down_needs_no_ping(two_paths, links, kernel_log, end):
     finally:
         restore()
     wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+@contextlib.contextmanager
+def another_way(link, other):
+    """Each end reaches the other's network on the link over the other link, too, if it has to."""
+    ends = ((None, other.address, other.nic), (network.NETNS, other.source, other.peer))
+    for netns, gateway, nic in ends:
+        run("ip", "route", "add", f"10.55.{link.index}.0/24", "via", gateway, "dev", nic, "metric",
+            "500", netns=netns)
+    try:
+        yield
+    finally:
+        for netns, _, nic in ends:
+            run("ip", "route", "del", f"10.55.{link.index}.0/24", "dev", nic, "metric", "500",
+                netns=netns)
+
+
+@contextlib.contextmanager
+def no_link(link, why):
+    """Without a carrier the kernel keeps the routes, unless it is told not to use them."""
+    ignores = f"/proc/sys/net/ipv4/conf/{link.nic}/ignore_routes_with_linkdown"
+    write(ignores, int(why == "carrier"))
+    if why == "down":
+        link.set_up(False)
+    link.set_peer_up(False)
+    try:
+        yield
+    finally:
+        link.set_peer_up(True)
+        link.set_up(True)
+        write(ignores, 0)
+
+
+@pytest.mark.parametrize("why", ["down", "carrier"])
+def test_link_down_where_tcp_goes_on(two_paths, links, why):
+    """The path may use any NIC, and there is a route over another one."""
+    volume = two_paths(policy="round-robin", path={**UNPINGED, **ANY_NIC})
+    device = volume.enable()
+    with another_way(*links), no_link(links[0], why):
+        # It is looked at once more after half a second.
+        time.sleep(1)
+        assert all(sent_by(volume, *read_16_mib(device, 65536)))
+        assert state(volume) == "live"
+    for path in range(2):
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
 
 
 def test_a_nic_becomes_a_port(two_paths, links, kernel_log):

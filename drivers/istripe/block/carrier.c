@@ -16,6 +16,8 @@
 
 /* An address is announced before its route is in use. */
 #define ROUTE_MS	100
+/* By then the kernel, or a daemon, has taken away the routes over a link that is lost. */
+#define REROUTE_MS	500
 
 /*
  * Other NICs come and go at any time. A refusal is mended neither by them nor by a route. A VRF has
@@ -46,6 +48,74 @@ static void carrier_wake(struct istripe_leg *leg, struct net_device *dev)
 	srcu_read_unlock(&leg->srcu, section);
 }
 
+static bool carrier_serves(struct istripe_nexus *nexus)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+	bool serves = session && READ_ONCE(nexus->live) &&
+		      istripe_handover_may_serve(&nexus->access) &&
+		      !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags) &&
+		      istripe_session_has_link(session);
+
+	srcu_read_unlock(&nexus->srcu, section);
+	return serves;
+}
+
+static bool carrier_elsewhere(const struct istripe_nexus *nexus)
+{
+	struct istripe_nexus *other;
+	bool found = false;
+	u32 at;
+
+	istripe_leg_for_each_nexus(nexus->leg, other, at)
+		found = found || (other != nexus && carrier_serves(other));
+	return found;
+}
+
+static void carrier_give_up(struct istripe_nexus *nexus, bool rerouted)
+{
+	int section = srcu_read_lock(&nexus->srcu);
+	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
+
+	if (session && (rerouted || istripe_session_is_bound(session)) &&
+	    !istripe_session_has_link(session))
+		istripe_session_fault(session, -ENETDOWN, "%s",
+				      istripe_nic_named_is_port(nexus->leg->volume->net,
+								session->way.nic) ?
+				      "the NIC has become a port of a bridge, bond or team" :
+				      "the NIC has no link");
+	srcu_read_unlock(&nexus->srcu, section);
+}
+
+/* Not left to the nexus's worker, which may wait for an answer over the link that is down. */
+static void carrier_check(struct istripe_leg *leg, bool rerouted)
+{
+	int section = srcu_read_lock(&leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	/* A link may go down meanwhile: never the last session that has one. */
+	istripe_leg_for_each_nexus(leg, nexus, at)
+		if (carrier_elsewhere(nexus))
+			carrier_give_up(nexus, rerouted);
+	srcu_read_unlock(&leg->srcu, section);
+}
+
+void istripe_carrier_check(struct istripe_leg *leg)
+{
+	carrier_check(leg, true);
+}
+
+static void carrier_reroute(struct work_struct *work)
+{
+	struct istripe_volume *volume = container_of(to_delayed_work(work), struct istripe_volume,
+						     carrier.reroute);
+	u32 i;
+
+	for (i = 0; i < volume->leg_count; i++)
+		carrier_check(volume->legs[i], true);
+}
+
 static int carrier_link_event(struct notifier_block *notifier, unsigned long event, void *data)
 {
 	struct istripe_volume *volume = container_of(notifier, struct istripe_volume,
@@ -53,16 +123,20 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 	struct istripe_carrier *carrier = &volume->carrier;
 	struct net_device *dev = netdev_notifier_info_to_dev(data);
 	bool link = netif_running(dev) && netif_carrier_ok(dev);
+	bool lost = event == NETDEV_CHANGEUPPER ||
+		    (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE));
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
 		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE ||
 			     event == NETDEV_CHANGENAME || event == NETDEV_CHANGEUPPER))
 			carrier_wake(volume->legs[i], dev);
-		if (event == NETDEV_CHANGEUPPER ||
-		    (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE)))
-			istripe_carrier_check(volume->legs[i]);
+		if (lost)
+			carrier_check(volume->legs[i], false);
 	}
+	if (lost)
+		queue_delayed_work(istripe_recovery_wq, &carrier->reroute,
+				   msecs_to_jiffies(REROUTE_MS));
 	/* Also comes for each NIC that is there when we stop to listen: the work looks for it. */
 	if (event == NETDEV_UNREGISTER)
 		queue_delayed_work(istripe_recovery_wq, &carrier->work, 0);
@@ -153,6 +227,7 @@ void istripe_carrier_watch(struct istripe_volume *volume)
 	struct istripe_carrier *carrier = &volume->carrier;
 
 	INIT_DELAYED_WORK(&carrier->work, carrier_work);
+	INIT_DELAYED_WORK(&carrier->reroute, carrier_reroute);
 	carrier->links.notifier_call = carrier_link_event;
 	carrier->routes.notifier_call = carrier_route_event;
 	carrier_warn(volume, "links",
@@ -168,56 +243,5 @@ void istripe_carrier_ignore(struct istripe_volume *volume)
 	unregister_netdevice_notifier_net(volume->net, &carrier->links);
 	unregister_fib_notifier(volume->net, &carrier->routes);
 	cancel_delayed_work_sync(&carrier->work);
-}
-
-static bool carrier_serves(struct istripe_nexus *nexus)
-{
-	int section = srcu_read_lock(&nexus->srcu);
-	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
-	bool serves = session && READ_ONCE(nexus->live) &&
-		      istripe_handover_may_serve(&nexus->access) &&
-		      !test_bit(ISTRIPE_SESSION_FAULTED, &session->flags) &&
-		      istripe_session_has_link(session);
-
-	srcu_read_unlock(&nexus->srcu, section);
-	return serves;
-}
-
-static bool carrier_elsewhere(const struct istripe_nexus *nexus)
-{
-	struct istripe_nexus *other;
-	bool found = false;
-	u32 at;
-
-	istripe_leg_for_each_nexus(nexus->leg, other, at)
-		found = found || (other != nexus && carrier_serves(other));
-	return found;
-}
-
-static void carrier_give_up(struct istripe_nexus *nexus)
-{
-	int section = srcu_read_lock(&nexus->srcu);
-	struct istripe_session *session = srcu_dereference(nexus->session, &nexus->srcu);
-
-	if (session && !istripe_session_has_link(session))
-		istripe_session_fault(session, -ENETDOWN, "%s",
-				      istripe_nic_named_is_port(nexus->leg->volume->net,
-								session->way.nic) ?
-				      "the NIC has become a port of a bridge, bond or team" :
-				      "the NIC has no link");
-	srcu_read_unlock(&nexus->srcu, section);
-}
-
-/* Not left to the nexus's worker, which may wait for an answer over the link that is down. */
-void istripe_carrier_check(struct istripe_leg *leg)
-{
-	int section = srcu_read_lock(&leg->srcu);
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	/* A link may go down meanwhile: never the last session that has one. */
-	istripe_leg_for_each_nexus(leg, nexus, at)
-		if (carrier_elsewhere(nexus))
-			carrier_give_up(nexus);
-	srcu_read_unlock(&leg->srcu, section);
+	cancel_delayed_work_sync(&carrier->reroute);
 }

@@ -4,7 +4,8 @@
  * waits to log in does so at once when its NIC, a port of its VRF, or any NIC if its path names
  * none, has a carrier again or gets its name, and when an address or route comes or goes. A
  * session whose NIC is gone ends: it is not bound to one of the same name. A bridge or bond takes
- * what its ports receive: one that has become a port is as one without a carrier.
+ * what its ports receive: one that has become a port is as one without a carrier. A session that is
+ * bound to no NIC has a link as long as there is a route over any: TCP goes on there.
  */
 #ifndef ISTRIPE_BLOCK_CARRIER_H
 #define ISTRIPE_BLOCK_CARRIER_H
@@ -20,6 +21,7 @@ struct istripe_carrier {
 	struct notifier_block links;
 	struct notifier_block routes;
 	struct delayed_work work;	/* after a route has come, or a NIC has gone */
+	struct delayed_work reroute;	/* after a link was lost */
 };
 
 /* Process context, takes the RTNL. */

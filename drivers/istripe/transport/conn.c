@@ -385,38 +385,48 @@ static int conn_make_socket(struct istripe_conn *conn, int family, struct net *n
 	return ret;
 }
 
-static int conn_nic(struct istripe_conn *conn)
+/* Puts the reference to the route; 0 without one. */
+static int route_nic(struct dst_entry *dst)
 {
-	struct dst_entry *dst = sk_dst_get(conn->sock->sk);
-	int nic = 0;
+	int nic;
 
-	if (dst) {
-		/* A reference to the route is none to its device. */
-		rcu_read_lock();
-		nic = READ_ONCE(dst->dev)->ifindex;
-		rcu_read_unlock();
-		dst_release(dst);
-	}
+	if (IS_ERR_OR_NULL(dst))
+		return 0;
+	/* A reference to the route is none to its device. */
+	rcu_read_lock();
+	nic = READ_ONCE(dst->dev)->ifindex;
+	rcu_read_unlock();
+	dst_release(dst);
 	return nic;
 }
 
-bool istripe_conn_has_link(struct istripe_conn *conn)
+static bool nic_has_link(struct net *net, int nic, bool bound)
 {
 	const struct net_device *dev;
-	bool has, bound;
-	int nic;
+	bool has;
 
-	if (!conn->sock || !conn->nic)
-		return true;
-	/* The route may have changed since. */
-	nic = conn_nic(conn) ?: conn->nic;
-	bound = nic == READ_ONCE(conn->sock->sk->sk_bound_dev_if);
 	rcu_read_lock();
-	dev = dev_get_by_index_rcu(sock_net(conn->sock->sk), nic);
+	dev = dev_get_by_index_rcu(net, nic);
 	has = dev && netif_running(dev) && netif_carrier_ok(dev) &&
 	      !(bound && istripe_nic_is_port(dev));
 	rcu_read_unlock();
 	return has;
+}
+
+bool istripe_conn_has_link(struct istripe_conn *conn)
+{
+	struct sock *sk;
+	bool bound;
+	int nic;
+
+	if (!conn->sock || !conn->nic)
+		return true;
+	sk = conn->sock->sk;
+	/* The route may have changed since. */
+	nic = route_nic(sk_dst_get(sk)) ?: conn->nic;
+	bound = nic == READ_ONCE(sk->sk_bound_dev_if);
+	return nic_has_link(sock_net(sk), nic, bound) ||
+	       (!bound && nic_has_link(sock_net(sk), route_nic(istripe_nic_route(sk)), false));
 }
 
 bool istripe_conn_is_orphaned(const struct istripe_conn *conn)
@@ -453,7 +463,7 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 	if (ret)
 		return ret == -EINPROGRESS || ret == -EAGAIN ? -ETIMEDOUT : ret;
 	conn->remote_address = to;
-	conn->nic = conn_nic(conn);
+	conn->nic = route_nic(sk_dst_get(conn->sock->sk));
 	/* Connected without a link: the NIC does not know it, or a bridge leaves packets to it. */
 	if (!istripe_conn_has_link(conn))
 		conn->nic = 0;

@@ -130,8 +130,8 @@ int istripe_conn_connect(struct istripe_conn *conn, const struct sockaddr_storag
 void istripe_conn_tune(struct istripe_conn *conn);
 
 /*
- * False when its NIC is gone, down or without a carrier, or has become a port of a bridge or bond.
- * Nobody may stop @conn meanwhile.
+ * False when its NIC is gone, down or without a carrier, or has become a port of a bridge or bond,
+ * and TCP would find no route over another one. Nobody may stop @conn meanwhile.
  */
 bool istripe_conn_has_link(struct istripe_conn *conn);
 

@@ -5,6 +5,7 @@
 #include <net/ip6_fib.h>
 #include <net/ip_fib.h>
 #include <net/l3mdev.h>
+#include <net/route.h>
 #include <net/rtnetlink.h>
 #include <compat/sock.h>
 
@@ -111,6 +112,42 @@ bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
 	if (ipv6_addr_v4mapped(&portal6->sin6_addr))
 		return nic_has_source4(dev, portal6->sin6_addr.s6_addr32[3]);
 	return nic_has_source6(dev, sk, portal6);
+}
+
+static struct dst_entry *route_of4(struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct net *net = sock_net(sk);
+	struct flowi4 flow = {};
+	struct rtable *route;
+
+	flowi4_init_output(&flow, READ_ONCE(sk->sk_bound_dev_if), READ_ONCE(sk->sk_mark),
+			   ip_sock_rt_tos(sk), RT_SCOPE_UNIVERSE, IPPROTO_TCP,
+			   inet_sk_flowi_flags(sk), inet->inet_daddr, inet->inet_saddr,
+			   inet->inet_dport, inet->inet_sport, sock_net_uid(net, sk));
+	route = ip_route_output_flow(net, &flow, sk);
+	return IS_ERR(route) ? ERR_CAST(route) : &route->dst;
+}
+
+static struct dst_entry *route_of6(struct sock *sk)
+{
+	struct flowi6 flow = {
+		.daddr = sk->sk_v6_daddr, .saddr = inet6_sk(sk)->saddr,
+		.flowlabel = inet6_sk(sk)->flow_label,
+		.fl6_dport = inet_sk(sk)->inet_dport, .fl6_sport = inet_sk(sk)->inet_sport,
+		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),
+		.flowi6_mark = READ_ONCE(sk->sk_mark), .flowi6_proto = IPPROTO_TCP,
+		.flowi6_uid = sock_net_uid(sock_net(sk), sk),
+	};
+
+	return istripe_compat_dst_lookup6(sk, &flow);
+}
+
+struct dst_entry *istripe_nic_route(struct sock *sk)
+{
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
+		return route_of6(sk);
+	return route_of4(sk);
 }
 
 bool istripe_nic_is_port(const struct net_device *dev)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Whether a NIC has an address that connections over it may come from. */
+/* NICs of connections: those that have an address for them, and those that carry them. */
 #ifndef ISTRIPE_NIC_H
 #define ISTRIPE_NIC_H
 
 #include <linux/types.h>
 
+struct dst_entry;
 struct net;
 struct net_device;
 struct sock;
@@ -26,6 +27,15 @@ struct sockaddr_storage;
  */
 bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
 			    const struct sockaddr_storage *portal);
+
+/**
+ * istripe_nic_route() - the route that TCP would take if it had none
+ * @sk: a socket that is connected; from its address, and over its NIC if it is bound to one
+ *
+ * Context: any.
+ * Return: the route, for dst_release(), or an error pointer.
+ */
+struct dst_entry *istripe_nic_route(struct sock *sk);
 
 /**
  * istripe_nic_is_port() - whether a bridge, bond or team takes what a NIC receives

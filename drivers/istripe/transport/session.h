@@ -325,9 +325,17 @@ bool istripe_session_finish_tasks(struct istripe_session *session);
  * @session: logged in
  * Context: process; the opener, or a caller that has the session by nexus->srcu.
  * Return: false when the NIC of any of them is gone, down, without a carrier, or has become a port
- * that hears nothing (nic.h).
+ * that hears nothing (nic.h), and there is no route over another NIC that the connection may use.
  */
 bool istripe_session_has_link(const struct istripe_session *session);
+
+/**
+ * istripe_session_is_bound() - can its connections use one NIC only?
+ * @session: as above
+ * Context: as above.
+ * Return: true or false; a VRF may have several.
+ */
+bool istripe_session_is_bound(const struct istripe_session *session);
 
 /**
  * istripe_session_is_orphaned() - is the NIC gone that a connection of it is bound to?
