@@ -225,6 +225,21 @@ def test_no_temporary_address_is_used(make_lio, make_volume, link):
         volume.disable()
 
 
+def test_deprecated_address(make_lio, make_volume, links):
+    """It is still valid, and the only one of the NIC; the kernel would take that of the other NIC."""
+    link = links[0]
+    volume = make_volume(make_lio(), ipv6=True, path={"nic": link.nic})
+    run("ip", "addr", "change", f"{link.source6}/64", "dev", link.nic, "preferred_lft", "0")
+    try:
+        with open(volume.enable(), "rb") as disk:
+            disk.read(MIB)
+        assert network.established()[0][0].startswith(f"[{link.source6}]%{link.nic}:")
+        volume.disable()
+    finally:
+        run("ip", "addr", "change", f"{link.source6}/64", "dev", link.nic, "preferred_lft",
+            "forever", "valid_lft", "forever")
+
+
 def test_bound_to_the_wrong_nic(make_lio, make_volume, links):
     """Binding is meant: nothing goes over another NIC when the chosen one leads nowhere."""
     volume = make_volume(make_lio(), path={"nic": links[1].nic, "login_timeout_ms": 1500})

@@ -299,8 +299,9 @@ static void conn_set_scope(const struct istripe_conn *conn, struct sockaddr_stor
 		sin6->sin6_scope_id = sk->sk_bound_dev_if;
 }
 
+/* Sets @source, if it is unset and the kernel would choose a bad one. */
 static int conn_bind_nic(struct istripe_conn *conn, const struct sockaddr_storage *portal,
-			 struct net *net)
+			 struct sockaddr_storage *source, struct net *net)
 {
 	const struct istripe_way *way = &conn->session->way;
 	struct net_device *dev = dev_get_by_name(net, way->nic);
@@ -309,8 +310,9 @@ static int conn_bind_nic(struct istripe_conn *conn, const struct sockaddr_storag
 	if (!dev)
 		return -ENODEV;
 	ret = sock_bindtoindex(conn->sock->sk, dev->ifindex, true);
-	if (!ret && way->source_address.ss_family == AF_UNSPEC &&
-	    !istripe_nic_has_source(dev, conn->sock->sk, portal))
+	if (!ret && source->ss_family == AF_UNSPEC &&
+	    !istripe_nic_has_source(dev, conn->sock->sk, portal) &&
+	    !istripe_nic_deprecated_source(dev, portal, source))
 		ret = -EADDRNOTAVAIL;
 	dev_put(dev);
 	return ret;
@@ -326,8 +328,8 @@ static int conn_bind(struct istripe_conn *conn, struct sockaddr_storage *portal,
 {
 	const struct istripe_way *way = &conn->session->way;
 	struct sockaddr_storage source = way->source_address;
+	int ret = way->nic[0] ? conn_bind_nic(conn, portal, &source, net) : 0;
 	bool any = source.ss_family == AF_UNSPEC;
-	int ret = way->nic[0] ? conn_bind_nic(conn, portal, net) : 0;
 
 	if (ret)
 		return ret;

@@ -114,6 +114,45 @@ bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
 	return nic_has_source6(dev, sk, portal6);
 }
 
+/* Not one that is still being checked, or is another host's, or is about to be deleted (P116). */
+static bool address6_is_last_choice(const struct inet6_ifaddr *own, const struct in6_addr *to)
+{
+	u32 flags = READ_ONCE(own->flags);
+
+	return flags & IFA_F_DEPRECATED &&
+	       !(flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_TEMPORARY)) &&
+	       ipv6_addr_src_scope(&own->addr) >= ipv6_addr_src_scope(to);
+}
+
+bool istripe_nic_deprecated_source(const struct net_device *dev,
+				   const struct sockaddr_storage *portal,
+				   struct sockaddr_storage *source)
+{
+	const struct in6_addr *to = &((const struct sockaddr_in6 *)portal)->sin6_addr;
+	struct sockaddr_in6 *source6 = (struct sockaddr_in6 *)source;
+	const struct inet6_dev *in6_dev;
+	const struct inet6_ifaddr *own;
+	int best = -1;
+
+	if (portal->ss_family != AF_INET6 || ipv6_addr_v4mapped(to))
+		return false;
+	rcu_read_lock();
+	in6_dev = __in6_dev_get(dev);
+	if (in6_dev) {
+		list_for_each_entry_rcu(own, &in6_dev->addr_list, if_list) {
+			if (!address6_is_last_choice(own, to) ||
+			    ipv6_addr_diff(&own->addr, to) <= best)
+				continue;
+			best = ipv6_addr_diff(&own->addr, to);
+			*source6 = (struct sockaddr_in6) {
+				.sin6_family = AF_INET6, .sin6_addr = own->addr,
+			};
+		}
+	}
+	rcu_read_unlock();
+	return best >= 0;
+}
+
 static struct dst_entry *route_of4(struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);

@@ -29,6 +29,21 @@ bool istripe_nic_has_source(const struct net_device *dev, struct sock *sk,
 			    const struct sockaddr_storage *portal);
 
 /**
+ * istripe_nic_deprecated_source() - finds an IPv6 address of a NIC that is valid, but not preferred
+ * @dev: the NIC; istripe_nic_has_source() is false
+ * @portal: where to connect to
+ * @source: set to the one that is next to the portal's
+ *
+ * The kernel prefers any address of another NIC to it (RFC 6724 5, rules 3 and 5).
+ *
+ * Context: any.
+ * Return: true, if there is one.
+ */
+bool istripe_nic_deprecated_source(const struct net_device *dev,
+				   const struct sockaddr_storage *portal,
+				   struct sockaddr_storage *source);
+
+/**
  * istripe_nic_route() - the route that TCP would take if it had none
  * @sk: a socket that is connected; from its address, and over its NIC if it is bound to one
  *
