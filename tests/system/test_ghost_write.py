@@ -9,6 +9,7 @@ others the login is answered at once, and only a reset of the LUN waits for what
 
 import asyncio
 import itertools
+import threading
 import time
 
 import pytest
@@ -145,6 +146,55 @@ def test_tgt_while_the_volume_is_down(make_tgt, make_volume, links):
     volume.disable()
 
 
+#: Of VMFS, at 1 MiB of a LUN, where the data of an array begin.
+VMFS = b"\x0d\xd0\x01\xc0"
+
+
+def make_array(volume):
+    write(volume.config / "metadata_create", "force")
+    return volume.enable()
+
+
+def lose_array(volume, holder, link, port=network.ISCSI_PORT):
+    """The path is lost while zeroes go over the signature of a VMFS; the holder has them."""
+    refusals = []
+
+    def make():
+        try:
+            make_array(volume)
+        except EnableError as refusal:
+            refusals.append(refusal)
+
+    holder.hold(MIB)
+    maker = threading.Thread(target=make, daemon=True)
+    maker.start()
+    wait_for("the zeroes that are held", holder.held)
+    killed(link, port)
+    maker.join(60)
+    assert not maker.is_alive() and refusals
+    assert read(volume.leg / "unfenced") == "0"
+
+
+def test_tgt_while_an_array_is_made(make_tgt, make_volume, links):
+    """What an attempt that failed has left must be over before the next one writes."""
+    target = make_tgt(tgt.HoldingLun(16 * MIB))
+    holder = target.luns[0].disk
+    holder.data[MIB:MIB + len(VMFS)] = VMFS
+    newer = noise(4 * KIB, 1)
+    volume = make_volume(target, paths=links[:1], path=PATH, metadata="md")
+    lose_array(volume, holder, links[0])
+    with pytest.raises(EnableError, match="LOGICAL UNIT RESET"):
+        make_array(volume)
+    assert read(volume.leg / "unfenced") == "0"
+    holder.release()
+    with Direct(make_array(volume)) as disk:
+        assert holder.carried_out == 1
+        disk.write(0, newer)
+        same(disk.read(0, 4 * KIB), newer, "the data on the disk")
+    assert read(volume.leg / "unfenced") == ""
+    volume.disable()
+
+
 @pytest.mark.skipif(not Size.full, reason="it looks at tgt and open-iscsi, not at istripe")
 def test_tgt_and_the_stock_initiator(make_tgt, stock, link):
     """The laboratory makes ghosts: the stock initiator believes the login, and older data win."""
@@ -178,6 +228,24 @@ def named_as_lio(holder, unanswered=(), logouts=None):
 
     hooks = {"login_pairs": login_pairs}
     return hooks if logouts is None else {**hooks, "on_logout": on_logout}
+
+
+def test_login_as_that_of_lio_while_an_array_is_made(server, make_volume, links):
+    """The attempt that failed has left where its session was: the next login there needs no reset."""
+    holder = Holder(completes)
+    holder.server = server
+    target = server.load(Scenario("LIO by name",
+                                  hooks={**holder.hooks(), **named_as_lio(holder, ["one"])}))
+    target.disk.data[MIB:MIB + len(VMFS)] = VMFS
+    volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH, metadata="md")
+    lose_array(volume, holder, links[0], server.port)
+    # As LIO's login does, but before it.
+    holder.release()
+    make_array(volume)
+    assert holder.resets == 0
+    assert read(volume.leg_sysfs(0) / "lun_reset") == "unneeded"
+    volume.disable()
+    assert server.violations() == []
 
 
 @pytest.mark.parametrize("unanswered", [[], ["one"]], ids=["first", "second"])

@@ -14,6 +14,7 @@ from lab import fio, istripe, md, network, storage
 from lab.disk import Direct, noise, same
 from lab.lio import resize
 from lab.shell import read, wait_for, write
+from scripted.checks import LUN_RESET
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
 
@@ -326,52 +327,99 @@ def test_half_way(make_lio, make_volume, server, links):
     assert server.violations() == []
 
 
-def test_a_superblock_that_is_lost(make_scripted, server, links, kernel_log):
-    """With a session, perhaps still to be written: its path must not go before that is over.
+@pytest.fixture
+def lose_superblock(make_scripted, server, links):
+    """lose_superblock(): a volume of two paths and its target, which grows; `away`; `seen`.
 
-    The other path would end that session, once it is proven that it can: here it may not.
+    The first path has been lost with the superblock of a first growth, which then went over the other
+    one, and is away as long as `away` says so. `seen` are resets of the LUN over the first path, and
+    superblocks that are written since. The other path would end the lost session, once it is proven
+    that it can: here it may not.
     """
-    away = [False]
+    away, seen = [False], []
 
     def over_first(conn):
         return conn.writer.get_extra_info("sockname")[0] == links[0].address
 
     async def on_command(run, conn, task):
-        if not at_super(task, WRITE_16) or not over_first(conn) or not run.strike():
+        if not at_super(task, WRITE_16):
+            return False
+        if not over_first(conn) or not run.strike():
+            seen.append("superblock")
             return False
         away[0] = True
         conn.reset()
         return True
 
-    async def on_login(run, conn, pdu):
+    async def on_tmf(_run, conn, pdu):
+        if over_first(conn) and pdu.flags & 0x7F == LUN_RESET:
+            seen.append("reset")
+        return False
+
+    async def on_login(_run, conn, _pdu):
         if away[0] and over_first(conn):
             conn.reset()
             return True
         return False
 
-    volume, target = make_scripted(
-        Scenario("lost", hooks={"on_command": on_command, "on_login": on_login}), paths=2,
-        metadata="md", fence="path")
-    create(volume)
-    wait_for("both paths", lambda: state(volume) == "live", 60)
+    def lose():
+        volume, target = make_scripted(
+            Scenario("lost", hooks={"on_command": on_command, "on_login": on_login,
+                                    "on_tmf": on_tmf}), paths=2, metadata="md", fence="path")
+        create(volume)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        size = volume.size_bytes()
+        server.arm()
+        target.disk.data.extend(bytes(4 * MIB))
+        volume.rescan()
+        assert volume.size_bytes() == size + 4 * MIB and away[0]
+        seen.clear()
+        target.disk.data.extend(bytes(4 * MIB))
+        return volume, away, seen
+
+    return lose
+
+
+def test_a_superblock_that_is_lost(lose_superblock, server, kernel_log):
+    """With a session, perhaps still to be written: its path must not go before that is over."""
+    volume, away, seen = lose_superblock()
     size = volume.size_bytes()
-    server.arm()
-    target.disk.data.extend(bytes(4 * MIB))
-    volume.rescan()
-    assert volume.size_bytes() == size + 4 * MIB and away[0]
     with pytest.raises(OSError) as refused:
         write(volume.path / "enable", 0)
     assert refused.value.errno == errno.EBUSY
-    target.disk.data.extend(bytes(4 * MIB))
     with pytest.raises(OSError):
         volume.rescan()
     assert lines_with(kernel_log, "leg 0 path 0 was lost with a superblock that may still be written")
-    assert volume.size_bytes() == size + 4 * MIB
+    assert volume.size_bytes() == size
     away[0] = False
     wait_for("both paths", lambda: state(volume) == "live", 60)
     volume.rescan()
-    assert volume.size_bytes() == size + 8 * MIB
+    assert volume.size_bytes() == size + 4 * MIB
+    assert seen[0] == "reset" and "superblock" in seen
     write(volume.path / "enable", 0)
+    assert server.violations() == []
+
+
+def test_a_superblock_that_is_lost_before_it_goes_down(lose_superblock, server):
+    """It would do no harm until the next growth: no start waits for its path, whose login ends it."""
+    volume, away, seen = lose_superblock()
+    size = volume.size_bytes()
+    volume.disable()
+    assert read(volume.leg / "unfenced") == ""
+    volume.enable()
+    # Once more: the path has still not logged in.
+    volume.disable()
+    volume.enable()
+    with pytest.raises(OSError):
+        volume.rescan()
+    # The larger LUN is all the volume's from the start, but for what the superblocks say.
+    assert volume.size_bytes() == size and not seen
+    away[0] = False
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert seen and set(seen) == {"reset"}
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
+    assert seen[0] == "reset" and "superblock" in seen
     assert server.violations() == []
 
 

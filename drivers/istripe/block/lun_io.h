@@ -53,7 +53,7 @@ void *istripe_lun_io_page(const struct istripe_lun_io *io);
  * others see istripe_lun_ask().
  *
  * A write that is lost with the session may still be carried out. The nexus then waits for the end
- * of that session (nexus->super_unfenced), as long as the volume is up.
+ * of that session (nexus->super_unfenced), also when the volume goes down: istripe_unfenced_save().
  */
 int istripe_lun_io_transfer(const struct istripe_lun_io *io, u64 at_bytes, bool write,
 			    const char *what);

@@ -77,9 +77,9 @@ static int leg_all_live(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 /*
  * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock.
  *
- * A write that a failed attempt has left in a target ends with its session, and that ends with a
- * login of the same nexus or one through a sibling. So all nexuses must have logged in before
- * something else is written.
+ * A write that a failed attempt has left in a target is over when a login of the same nexus, or one
+ * through a sibling, has cut and drained its session: istripe_unfenced_save() keeps that this is
+ * due. So all nexuses must have logged in before something else is written.
  */
 static int supers_all_live(struct istripe_lun_walk *walk)
 {
@@ -492,6 +492,11 @@ u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least
 bool istripe_metadata_growth_begun(const struct istripe_volume *volume)
 {
 	return volume->metadata.growth.sectors;
+}
+
+bool istripe_metadata_late_write_harms(const struct istripe_volume *volume)
+{
+	return !volume->disk || istripe_metadata_growth_begun(volume);
 }
 
 static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 sectors,

@@ -106,6 +106,13 @@ u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least
 bool istripe_metadata_growth_begun(const struct istripe_volume *volume);
 
 /*
+ * Would a lost write of ours do harm when it is carried out at the next start? Not where it writes
+ * what is there: after a start that failed other data may be there, and during growth. The volume
+ * is stopped.
+ */
+bool istripe_metadata_late_write_harms(const struct istripe_volume *volume);
+
+/*
  * The superblocks say that as much of each leg is the array's as its smallest one, which has
  * @least_sectors, allows. All are compared, then each is written, flushed and read back; only then
  * may the disk grow. All nexuses must be live. After a failure half-way the next attempt goes on to

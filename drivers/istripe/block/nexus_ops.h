@@ -25,7 +25,7 @@ void istripe_nexus_ops_init_leg(struct istripe_leg *leg);
 
 /**
  * istripe_unfenced_save() - save whether writes of a nexus may still be carried out
- * @nexus: stopped
+ * @nexus: stopped, or its start has failed
  * @saved: filled; empty when its fence is complete. The control layer keeps it while the
  *	volume, or the path, is down.
  * Context: process.

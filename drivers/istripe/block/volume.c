@@ -344,6 +344,17 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	return ERR_PTR(ret);
 }
 
+struct istripe_volume *istripe_volume_create(const struct istripe_volume_params *params,
+					     struct istripe_reason *why)
+{
+	struct istripe_volume *volume = volume_create(params);
+
+	if (IS_ERR(volume))
+		istripe_reason_set(why, "cannot create the volume: %s (%pe)",
+				   istripe_error_words(PTR_ERR(volume)), volume);
+	return volume;
+}
+
 static void volume_use_legs(struct istripe_volume *volume)
 {
 	struct istripe_leg *leg;
@@ -359,20 +370,11 @@ static void volume_use_legs(struct istripe_volume *volume)
 	}
 }
 
-struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
-					    struct istripe_reason *why)
+int istripe_volume_start(struct istripe_volume *volume, const struct istripe_volume_params *params,
+			 struct istripe_reason *why)
 {
-	struct istripe_volume *volume;
-	int ret;
+	int ret = volume_start_legs(volume, why);
 
-	why->text[0] = '\0';
-	volume = volume_create(params);
-	if (IS_ERR(volume)) {
-		istripe_reason_set(why, "cannot create the volume: %s (%pe)",
-				   istripe_error_words(PTR_ERR(volume)), volume);
-		return volume;
-	}
-	ret = volume_start_legs(volume, why);
 	if (!ret)
 		ret = istripe_host_disks_start(volume, params->host_disks, why);
 	if (!ret)
@@ -388,8 +390,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 	if (ret) {
 		volume_stop_legs(volume);
 		istripe_host_disks_stop(volume);
-		istripe_volume_free(volume);
-		return ERR_PTR(ret);
+		return ret;
 	}
 	istripe_resize_start(volume);
 	istripe_write_protect_start(volume);
@@ -397,7 +398,7 @@ struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *
 		istripe_stripe_capacity_sectors(&volume->stripe));
 	istripe_carrier_watch(volume);
 	volume_use_legs(volume);
-	return volume;
+	return 0;
 }
 
 void istripe_volume_scan(struct istripe_volume *volume)

@@ -54,7 +54,7 @@ struct istripe_volume {
 	struct blk_mq_tag_set tag_set;
 	struct istripe_queue *queues;	/* a list */
 	struct device *device;		/* parent of the disk, see disk_names.h */
-	struct gendisk *disk;
+	struct gendisk *disk;		/* NULL: it has never been up */
 	struct work_struct scan_work;	/* reads the partition table */
 	struct completion scanned;
 	bool closing;			/* the disk cannot be opened any more */
@@ -63,15 +63,30 @@ struct istripe_volume {
 };
 
 /**
- * istripe_volume_start() - bring a volume up
+ * istripe_volume_create() - make a volume that is not up yet
  * @params: as configured; copied, the caller keeps and frees them
  * @why: filled with a readable reason on failure
- * Context: process, sleeps until all legs are up or one of them has failed; killable.
- * Return: the volume; ERR_PTR: -EINVAL, -EOPNOTSUPP configuration; -EBUSY a LUN of it is in use;
- * -ENOMEM; -EINTR; or an error of connecting, login or LUN bring-up.
+ * Context: process.
+ * Return: the volume, for istripe_volume_start(); ERR_PTR: -ENOMEM and the like.
  */
-struct istripe_volume *istripe_volume_start(const struct istripe_volume_params *params,
-					    struct istripe_reason *why);
+struct istripe_volume *istripe_volume_create(const struct istripe_volume_params *params,
+					     struct istripe_reason *why);
+
+/**
+ * istripe_volume_start() - bring a volume up
+ * @volume: from istripe_volume_create()
+ * @params: the same as there
+ * @why: filled with a readable reason on failure
+ *
+ * A failure may leave writes of superblocks that a target still carries out: the volume is stopped
+ * then, as after istripe_volume_stop().
+ *
+ * Context: process, sleeps until all legs are up or one of them has failed; killable.
+ * Return: 0; -EINVAL, -EOPNOTSUPP configuration; -EBUSY a LUN of it is in use; -ENOMEM; -EINTR; or
+ * an error of connecting, login or LUN bring-up.
+ */
+int istripe_volume_start(struct istripe_volume *volume, const struct istripe_volume_params *params,
+			 struct istripe_reason *why);
 
 /**
  * istripe_volume_scan() - find the partitions of a volume's disk
@@ -110,7 +125,7 @@ int istripe_volume_stop(struct istripe_volume *volume);
 
 /**
  * istripe_volume_free() - free a volume
- * @volume: stopped
+ * @volume: stopped, or never started
  * Context: process.
  */
 void istripe_volume_free(struct istripe_volume *volume);

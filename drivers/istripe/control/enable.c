@@ -207,9 +207,16 @@ static int volume_prepare(struct istripe_volume_dir *volume, struct istripe_volu
 	return 0;
 }
 
-void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istripe_path *running)
+static void unfenced_sign(const struct istripe_path_dir *dir, struct istripe_unfenced *saved)
 {
 	const char *initiator_name = dir->base.volume->params.initiator_name;
+
+	saved->fingerprint = istripe_path_params_fingerprint(&dir->params, initiator_name);
+	saved->nexus_print = istripe_path_params_nexus_print(&dir->params, initiator_name);
+}
+
+void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istripe_path *running)
+{
 	struct istripe_unfenced *saved = dir->base.leg->saved[dir->index];
 	u32 i;
 
@@ -220,29 +227,48 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 			istripe_unfenced_save(running->nexuses[i], &saved[i]);
 		else
 			saved[i] = running->params.saved[i];
-		saved[i].fingerprint =
-			istripe_path_params_fingerprint(&dir->params, initiator_name);
-		saved[i].nexus_print =
-			istripe_path_params_nexus_print(&dir->params, initiator_name);
+		unfenced_sign(dir, &saved[i]);
 	}
 }
 
-static void leg_remember(struct istripe_leg_dir *leg, const struct istripe_leg *running)
+/* After a start that failed: a nexus that was not live has ended nothing of earlier ones. */
+static void path_remember_attempt(struct istripe_path_dir *dir, const struct istripe_path *running)
 {
-	struct istripe_path *path;
-	u32 at;
+	struct istripe_unfenced *saved = dir->base.leg->saved[dir->index];
+	u32 i;
 
-	istripe_leg_for_each_path(running, path, at)
-		istripe_path_dir_remember(leg->paths[path->index], path);
+	lockdep_assert_held(&dir->base.volume->lock);
+	for (i = 0; i < running->nexus_count; i++) {
+		if (!running->nexuses[i]->generation)
+			continue;
+		istripe_unfenced_save(running->nexuses[i], &saved[i]);
+		unfenced_sign(dir, &saved[i]);
+	}
 }
 
-static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running)
+static void volume_remember(struct istripe_volume_dir *volume, const struct istripe_volume *running,
+			    void (*remember)(struct istripe_path_dir *dir,
+					     const struct istripe_path *running))
 {
-	u32 i;
+	struct istripe_path *path;
+	u32 i, at;
 
 	lockdep_assert_held(&volume->lock);
 	for (i = 0; i < running->leg_count; i++)
-		leg_remember(volume->legs[i], running->legs[i]);
+		istripe_leg_for_each_path(running->legs[i], path, at)
+			remember(volume->legs[i]->paths[path->index], path);
+}
+
+static int volume_show(struct istripe_volume *running, struct istripe_reason *why)
+{
+	int ret = istripe_sysfs_create(running);
+
+	if (!ret)
+		return 0;
+	istripe_reason_set(why, "cannot make its files in sysfs: %s (%pe)",
+			   istripe_error_words(ret), ERR_PTR(ret));
+	istripe_volume_stop(running);
+	return ret;
 }
 
 /* A volume and what it shows: both or none. */
@@ -250,23 +276,18 @@ static struct istripe_volume *volume_start(struct istripe_volume_dir *volume,
 					   const struct istripe_volume_params *params,
 					   struct istripe_reason *why)
 {
-	struct istripe_volume *running;
+	struct istripe_volume *running = istripe_volume_create(params, why);
 	int ret;
 
-	running = istripe_volume_start(params, why);
 	if (IS_ERR(running))
 		return running;
-	ret = istripe_sysfs_create(running);
+	ret = istripe_volume_start(running, params, why) ?: volume_show(running, why);
 	if (!ret) {
 		istripe_volume_scan(running);
 		return running;
 	}
-	istripe_reason_set(why, "cannot make its files in sysfs: %s (%pe)",
-			   istripe_error_words(ret), ERR_PTR(ret));
-	istripe_volume_stop(running);
-	/* There was a disk, if not for long. */
 	mutex_lock(&volume->lock);
-	volume_remember(volume, running);
+	volume_remember(volume, running, path_remember_attempt);
 	mutex_unlock(&volume->lock);
 	istripe_volume_free(running);
 	return ERR_PTR(ret);
@@ -399,7 +420,7 @@ static int volume_stop(struct istripe_volume_dir *volume, struct istripe_volume 
 	ret = istripe_volume_stop(running);
 
 	mutex_lock(&volume->lock);
-	volume_remember(volume, running);
+	volume_remember(volume, running, istripe_path_dir_remember);
 	istripe_volume_free(running);
 	volume_unpin(volume);
 	volume->phase = ISTRIPE_VOLUME_DOWN;
