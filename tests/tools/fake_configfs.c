@@ -16,6 +16,7 @@
  *	FAKE_ENABLE=errno		enabling fails; "hang": it waits for a fatal signal
  *	FAKE_REASON=text		for this reason
  *	FAKE_ENABLE_TIMES=n		but only so often
+ *	FAKE_LEFT=n			and path n of leg 0 has left writes then
  *	FAKE_MARKS=1			what fails leaves superblocks, which the next create refuses
  *	FAKE_CHUNK=bytes		the chunk that superblocks say: another one is refused when
  *					it was written, else it is that of the volume
@@ -477,6 +478,8 @@ static int enable_write(const char *path, const char *value)
 	superblocks = !up || legs_have_superblocks(dir);
 	if (up && failure && enable_fails()) {
 		file_put(dir, "enable", "0", 0644);
+		if (getenv("FAKE_LEFT"))
+			file_put(dir, "legs/0/unfenced", getenv("FAKE_LEFT"), 0644);
 		while (!strcmp(failure, "hang"))
 			pause();
 		file_put(dir, "last_error", reason ? reason :

@@ -108,3 +108,17 @@ def test_what_keeps_it_down_names_the_way_on(left):
     _, err = left.run("delete", "db", code=1)
     assert ("next: istripectl up db, until it works; or, only after a restart of the target: istripectl "
             "path confirm db 0 0 (one path), or istripectl delete --force db (all)\n") in err
+
+
+def test_a_volume_that_was_not_made_stays(tool):
+    """Superblocks may still be written, and nothing else knows: it goes when a login has ended that."""
+    _, err = tool.run("create", "db", "--force", "--leg", LEG, code=1, FAKE_ENABLE=str(errno.EIO),
+                      FAKE_REASON="leg 0: cannot overwrite its old signatures: lost", FAKE_LEFT="0")
+    assert ("and it could not be removed again: db: leg 0, path 0: writes were left that the target may "
+            "still carry out, and only this volume knows") in err
+    assert tool.volumes() == ["db"]
+    for command in ("down", "delete"):
+        assert "leg 0, path 0: writes were left" in tool.run(command, "db", code=1)[1]
+    (tool.tree / "db/legs/0/unfenced").write_text("\n")
+    tool.run("delete", "db")
+    assert tool.volumes() == []

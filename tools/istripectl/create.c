@@ -46,6 +46,9 @@ static void volume_undo(const char *name, bool marked, struct fault *fault)
 	/* Of a volume without superblocks the legs that are left would come up. */
 	if (!ret)
 		ret = power_check_others(name, &after);
+	/* Nothing else knows of writes of superblocks that were lost. */
+	if (!ret)
+		ret = tree_check_fenced(name, &after);
 	if (!ret)
 		ret = tree_remove(name, lock, &after);
 	lock_leave(lock);
