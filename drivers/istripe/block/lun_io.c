@@ -214,14 +214,18 @@ static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istr
 {
 	int section = srcu_read_lock(&leg->srcu);
 	int ret = lun_io_fail_lost(leg, walk->why);
+	const struct istripe_path *silent = NULL;
 	struct istripe_nexus *nexus;
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!lun_io_may_use(nexus))
+		if (nexus->path == silent || !lun_io_may_use(nexus))
 			continue;
 		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
-		if (!lun_io_goes_elsewhere(ret))
+		if (ret == -ETIMEDOUT)
+			silent = nexus->path;
+		if (!lun_io_goes_elsewhere(ret) ||
+		    (silent && READ_ONCE(walk->volume->resize.ending)))
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);

@@ -78,7 +78,8 @@ int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_wa
 /*
  * Calls @fn for each leg in turn: over one of its nexuses, and over the next when that is lost. @fn
  * must write the same data each time: a target may carry out the lost write late. The first error
- * of a leg ends the walk.
+ * of a leg ends the walk. A path without an answer is not asked again, and no other one is asked
+ * after it while the volume is about to go down.
  */
 int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn);
 
