@@ -116,6 +116,8 @@ static void check_unchanged(const struct istripe_md *then, const struct istripe_
 		require(!istripe_md_check_unchanged(now, now, leg, &reason) && !reason.text[0]);
 	else
 		require(ret && ret != -ESTALE);
+	if (istripe_md_has_grown(then, now))
+		require(ret && now->data_sectors > then->data_sectors && now->role == then->role);
 }
 
 static void decode(const u8 *sb, u32 size, struct istripe_md *md)

@@ -71,6 +71,7 @@ REST(logical_block, md->logical_block_bytes = 512)
 REST(layout, md->layout = 2)
 REST(data_offset, md->data_offset_sectors += 8)
 REST(data_sectors, md->data_sectors--)
+REST(less_than_a_chunk, md->data_sectors += 127)
 REST(size, md->size_sectors++)
 REST(ctime, md->ctime_s++)
 REST(utime, md->utime_s++)
@@ -98,6 +99,7 @@ static const struct {
 	{ rest_layout, -ESTALE, changed },
 	{ rest_data_offset, -ESTALE, changed },
 	{ rest_data_sectors, -ESTALE, changed },
+	{ rest_less_than_a_chunk, -ESTALE, changed },
 	{ rest_size, -ESTALE, changed },
 	{ rest_ctime, -ESTALE, changed },
 	{ rest_utime, -ESTALE, changed },
@@ -127,9 +129,34 @@ static void md_change_none(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, reason.text, "");
 }
 
+/* More of the leg is the array's, which another host may say; nothing else may differ. */
+static void md_change_grown(struct kunit *test)
+{
+	struct istripe_reason reason;
+	struct istripe_md now = started;
+	u32 i;
+
+	KUNIT_EXPECT_FALSE(test, istripe_md_has_grown(&started, &now));
+	now.data_sectors += started.chunk_sectors;
+	KUNIT_EXPECT_TRUE(test, istripe_md_has_grown(&started, &now));
+	KUNIT_EXPECT_FALSE(test, istripe_md_has_grown(&now, &started));
+	KUNIT_EXPECT_EQ(test, istripe_md_check_unchanged(&started, &now, 2, &reason), -ESTALE);
+	/* The leg is seen to have grown later than its superblock. */
+	now.problem = ISTRIPE_MD_SIZE;
+	KUNIT_EXPECT_TRUE(test, istripe_md_has_grown(&started, &now));
+	for (i = 0; i < ARRAY_SIZE(changes); i++) {
+		now = started;
+		changes[i].change(&now);
+		if (now.data_sectors == started.data_sectors)
+			now.data_sectors += started.chunk_sectors;
+		KUNIT_EXPECT_FALSE(test, istripe_md_has_grown(&started, &now));
+	}
+}
+
 static struct kunit_case md_change_cases[] = {
 	KUNIT_CASE(md_change_table),
 	KUNIT_CASE(md_change_none),
+	KUNIT_CASE(md_change_grown),
 	{}
 };
 

@@ -551,3 +551,14 @@ int istripe_md_check_unchanged(const struct istripe_md *then, const struct istri
 		return blame(&c, leg, -ESTALE, "another host has changed its superblock");
 	return 0;
 }
+
+bool istripe_md_has_grown(const struct istripe_md *then, const struct istripe_md *now)
+{
+	struct istripe_md grown = *then;
+
+	grown.data_sectors = now->data_sectors;
+	return (now->problem == ISTRIPE_MD_OK || now->problem == ISTRIPE_MD_SIZE) &&
+	       istripe_md_share_sectors(now) > istripe_md_share_sectors(then) &&
+	       same_array(then, now) && then->role == now->role && then->events == now->events &&
+	       same_rest(&grown, now);
+}

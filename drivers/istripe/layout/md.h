@@ -141,12 +141,20 @@ int istripe_md_check_array(const struct istripe_md *legs, u32 n, u32 *bad_leg,
  * @leg: index of the leg, for @reason
  * @reason: set to one readable line "leg N: ...", empty on success
  *
- * While a volume is up only this host writes the superblocks of its legs, and only when it grows
- * (resize.h): any other difference means that another host has them in use.
+ * While a volume is up its superblocks are written when it grows only (resize.h), by this host or
+ * another one: any other difference means that another host has them in use.
  *
  * Return: 0; -ESTALE it has been changed; for a fault what istripe_md_decode() returned.
  */
 int istripe_md_check_unchanged(const struct istripe_md *then, const struct istripe_md *now, u32 leg,
 			       struct istripe_reason *reason);
+
+/**
+ * istripe_md_has_grown() - is more of a leg the array's than before, and all else what it was
+ * @then: decoded, without fault
+ * @now: decoded again later; with ISTRIPE_MD_SIZE its data may reach beyond the end of the leg
+ * Return: true when it is more by a chunk at least; false also for any other fault.
+ */
+bool istripe_md_has_grown(const struct istripe_md *then, const struct istripe_md *now);
 
 #endif
