@@ -231,6 +231,143 @@ def test_sessions_are_lost_meanwhile(make_lio, make_volume, mdadm):
         assert storage.sha256(array, md.size_bytes(array)) == written
 
 
+# Another host has the array, too
+
+
+def grow_elsewhere(target, more, legs=None):
+    """What another host writes when it grows the array."""
+    for number in range(len(target.luns)) if legs is None else legs:
+        file = target.luns[number].file
+        md.edit(file, data_size=md.Super(file)["data_size"] + more // 512)
+
+
+GROWN_ELSEWHERE = "another host has grown the array: the disk keeps its size until a rescan"
+
+
+@pytest.mark.parametrize("legs", [None, [1]], ids=["all", "one"])
+@pytest.mark.timeout_s(400)
+def test_grown_by_another_host(make_lio, make_volume, mdadm, kernel_log, legs):
+    """Wholly or not: no path is lost, the disk keeps its size, and a rescan here does the rest."""
+    target = make_lio(*[LUN_BYTES] * 3, params=NO_WAIT)
+    volume = make_volume(target, legs=3, metadata="md", path=QUICK)
+    device = create(volume)
+    size = volume.size_bytes()
+    written = storage.fill_pattern(device, size, seed=1)
+    resize(target, LUN_BYTES + 2 * MORE)
+    # Less than what the LUNs have by now.
+    grow_elsewhere(target, MORE, legs)
+    grown = supers(target)
+    log_in_again(volume, 3)
+    assert volume.size_bytes() == size and state(volume) == "live"
+    assert len(lines_with(kernel_log, GROWN_ELSEWHERE)) == 1
+    # Further, as if that host went on.
+    grow_elsewhere(target, MIB, [1])
+    log_in_again(volume, 3)
+    assert len(lines_with(kernel_log, GROWN_ELSEWHERE)) == 2
+    assert volume.size_bytes() == size and supers(target)[0] == grown[0]
+    assert storage.sha256(device, size) == written
+    volume.rescan()
+    # To where that host was, and from there to what the LUNs have.
+    assert volume.size_bytes() == size + 3 * 2 * MORE
+    assert len({md.Super(lun.file)["data_size"] for lun in target.luns}) == 1
+    assert storage.sha256(device, size) == written
+    log_in_again(volume, 3)
+    volume.disable()
+    storage.drop_caches()
+    with md.loops(target.luns) as disks, md.assembled(disks) as array:
+        assert md.size_bytes(array) == size + 3 * 2 * MORE
+        assert storage.sha256(array, size) == written
+    volume.enable()
+    assert volume.size_bytes() == size + 3 * 2 * MORE
+
+
+def test_written_by_another_host(make_scripted, server, kernel_log, tmp_path):
+    """It is not written again, but flushed: that host may have been reset before it did so."""
+    writes = []
+
+    async def hook(run, _conn, task):
+        if run.armed and at_super(task, WRITE_16):
+            writes.append(task)
+        return False
+
+    volume, target = make_scripted(Scenario("grown elsewhere", hooks={"on_command": hook}),
+                                   metadata="md")
+    create(volume)
+    size = volume.size_bytes()
+    disk, copy = target.disk, tmp_path / "copy"
+    end = md.SUPER_AT + md.SUPER_BYTES
+    copy.write_bytes(disk.data[:end])
+    md.edit(copy, data_size=md.Super(copy)["data_size"] + 4 * MIB // 512)
+    disk.data.extend(bytes(4 * MIB))
+    disk.data[:end] = copy.read_bytes()
+    flushes = disk.flushes
+    server.arm()
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
+    assert len(lines_with(kernel_log, GROWN_ELSEWHERE)) == 1
+    assert not writes and disk.flushes == flushes + 1
+    assert server.violations() == []
+
+
+@pytest.mark.timeout_s(400)
+def test_a_lun_that_grows_after_its_superblock(make_lio, make_volume):
+    """Its path is not used until it finds as much, and nobody writes what does not fit."""
+    target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
+    volume = make_volume(target, legs=2, metadata="md", path=QUICK, recovery_timeout_ms=-1)
+    create(volume)
+    size = volume.size_bytes()
+    resize(target, LUN_BYTES + MORE, [0])
+    grow_elsewhere(target, MORE)
+    network.kill_connections(by_target=True)
+    path = volume.path_sysfs(1)
+    wait_for("the refusal", lambda: read(path / "last_error") ==
+             "leg 1: another host has grown the array, and the LUN has not got as much yet: "
+             "path not used", 60)
+    assert read(path / "state") != "dead"
+    resize(target, LUN_BYTES + MORE)
+    for leg in range(2):
+        wait_for("the paths", lambda leg=leg: read(volume.path_sysfs(leg) / "state") == "live", 60)
+    volume.rescan()
+    assert volume.size_bytes() == size + 2 * MORE
+
+
+def test_one_lun_has_not_grown_yet(make_lio, make_volume):
+    """The superblock of the other one says more: here nothing is written that does not fit."""
+    target = make_lio(*[LUN_BYTES] * 2, params=NO_WAIT)
+    volume = make_volume(target, legs=2, metadata="md", path=QUICK)
+    create(volume)
+    size = volume.size_bytes()
+    resize(target, LUN_BYTES + MORE, [0])
+    resize(target, LUN_BYTES + MIB, [1])
+    grow_elsewhere(target, MORE, [0])
+    before = supers(target)
+    log_in_again(volume, 2)
+    volume.rescan()
+    assert volume.size_bytes() == size and supers(target) == before
+    resize(target, LUN_BYTES + MORE, [1])
+    volume.rescan()
+    assert volume.size_bytes() == size + 2 * MORE
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "the path is refused for good")
+@pytest.mark.parametrize("more,change", [(-MIB, {}), (CHUNK // 2, {}), (MORE, {"events": 2}),
+                                         (MORE, {"utime": 12345})],
+                         ids=["less", "no chunk", "events", "utime"])
+def test_not_grown_by_another_host(make_lio, make_volume, more, change):
+    """Less, or anything else with it: somebody uses the leg."""
+    target = make_lio(LUN_BYTES, params=NO_WAIT)
+    volume = make_volume(target, metadata="md", path=QUICK, recovery_timeout_ms=1000)
+    create(volume)
+    resize(target, LUN_BYTES + MORE)
+    file = target.luns[0].file
+    md.edit(file, data_size=md.Super(file)["data_size"] + more // 512, **change)
+    network.kill_connections(by_target=True)
+    path = volume.path_sysfs(0)
+    wait_for("the refusal", lambda: read(path / "state") == "dead", 60)
+    assert "leg 0: another host has " in read(path / "last_error")
+
+
 def test_istripectl(make_lio, make_volume, tool):
     target = make_lio(*[LUN_BYTES] * 2)
     volume = make_volume(target, legs=2, name="db", metadata="md")

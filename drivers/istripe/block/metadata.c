@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/ktime.h>
+#include <linux/lockdep.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
@@ -475,23 +476,33 @@ static u64 growth_sectors(const struct istripe_volume *volume, u64 least_sectors
 {
 	const struct istripe_metadata *metadata = &volume->metadata;
 
-	return metadata->growth.sectors ?: least_sectors - metadata->legs[0].data_offset_sectors;
+	return READ_ONCE(metadata->growth.sectors) ?:
+	       least_sectors - metadata->legs[0].data_offset_sectors;
+}
+
+/* Another host may have found more of the legs. */
+static bool growth_fits(const struct istripe_volume *volume, u64 sectors, u64 least_sectors)
+{
+	return sectors <= least_sectors - volume->metadata.legs[0].data_offset_sectors;
 }
 
 u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least_sectors)
 {
+	u64 sectors;
 	struct istripe_md md;
 
 	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
 		return least_sectors;
 	md = volume->metadata.legs[0];
-	md.data_sectors = growth_sectors(volume, least_sectors);
+	sectors = growth_sectors(volume, least_sectors);
+	if (growth_fits(volume, sectors, least_sectors))
+		md.data_sectors = sectors;
 	return istripe_md_share_sectors(&md);
 }
 
 bool istripe_metadata_growth_begun(const struct istripe_volume *volume)
 {
-	return volume->metadata.growth.sectors;
+	return READ_ONCE(volume->metadata.growth.sectors);
 }
 
 bool istripe_metadata_late_write_harms(const struct istripe_volume *volume)
@@ -506,6 +517,29 @@ static int compare_grown(const struct istripe_volume *volume, u32 leg, u64 secto
 
 	grown.data_sectors = sectors;
 	return istripe_md_check_unchanged(&grown, now, leg, why);
+}
+
+/*
+ * Another host has said first that more of the leg is the array's. No sector moves, and this disk
+ * keeps its size: so it is as if this host had begun to grow. -ENOSPC: the LUN is seen to have
+ * grown later than its superblock.
+ */
+static int growth_accept(struct istripe_volume *volume, u32 leg, const struct istripe_md *now,
+			 struct istripe_reason *why)
+{
+	struct istripe_metadata_growth *growth = &volume->metadata.growth;
+
+	lockdep_assert_held(&growth->lock);
+	if (now->problem == ISTRIPE_MD_SIZE)
+		return istripe_reason_fail(why, -ENOSPC,
+					   "leg %u: another host has grown the array, and the LUN has not got as much yet: path not used",
+					   leg);
+	if (now->data_sectors > growth->sectors) {
+		WRITE_ONCE(growth->sectors, now->data_sectors);
+		pr_notice("%s: another host has grown the array: the disk keeps its size until a rescan\n",
+			  volume->name);
+	}
+	return 0;
 }
 
 /*
@@ -525,29 +559,36 @@ static int growth_compare(struct istripe_volume *volume, u32 leg, u32 ended,
 		goto unlock;
 	}
 	ret = istripe_md_check_unchanged(then, now, leg, why);
-	if (ret && growth->sectors)
-		ret = compare_grown(volume, leg, growth->sectors, now, why);
+	if (ret && istripe_md_has_grown(then, now))
+		ret = growth_accept(volume, leg, now, why);
 unlock:
 	mutex_unlock(&growth->lock);
+	return ret;
+}
+
+static int super_read_known(const struct istripe_lun_io *io, struct istripe_lun_walk *walk,
+			    struct istripe_md *now)
+{
+	const struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
+	int ret;
+
+	/* Growth that has begun goes on, so that all superblocks become equal. */
+	if (READ_ONCE(walk->volume->resize.ending) && !READ_ONCE(growth->sectors))
+		return istripe_reason_fail(io->why, -ESHUTDOWN, "the volume is about to go down");
+	ret = super_read(io, now);
+	if (ret)
+		return ret;
+	ret = growth_compare(walk->volume, io->leg, growth->ended, now, io->why);
+	walk->mismatch = ret;
 	return ret;
 }
 
 /* A superblock that a stranger has changed is not written. */
 static int super_recognize(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
-	const struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
 	struct istripe_md now;
-	int ret;
 
-	/* Growth that has begun goes on, so that all superblocks become equal. */
-	if (READ_ONCE(walk->volume->resize.ending) && !growth->sectors)
-		return istripe_reason_fail(io->why, -ESHUTDOWN, "the volume is about to go down");
-	ret = super_read(io, &now);
-	if (ret)
-		return ret;
-	ret = growth_compare(walk->volume, io->leg, growth->ended, &now, io->why);
-	walk->mismatch = ret;
-	return ret;
+	return super_read_known(io, walk, &now);
 }
 
 static int super_read_back(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
@@ -563,19 +604,38 @@ static int super_read_back(const struct istripe_lun_io *io, struct istripe_lun_w
 	return ret;
 }
 
-/* Changes the size only: mdadm may have made the superblock. */
+/* From now on a login may find the old superblock or the new one. */
+static int growth_begin(struct istripe_volume *volume, struct istripe_reason *why)
+{
+	struct istripe_metadata_growth *growth = &volume->metadata.growth;
+	bool passed;
+
+	mutex_lock(&growth->lock);
+	passed = growth->sectors > growth->target;
+	if (!passed)
+		WRITE_ONCE(growth->sectors, growth->target);
+	mutex_unlock(&growth->lock);
+	return passed ? istripe_reason_fail(why, -EAGAIN, "another host has grown the array more")
+		      : 0;
+}
+
+/*
+ * Changes the size only: mdadm may have made the superblock. One that says so already, as another
+ * host has written it, is flushed all the same: that host may not have come so far.
+ */
 static int super_grow(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
-	struct istripe_metadata_growth *growth = &walk->volume->metadata.growth;
-	int ret = super_recognize(io, walk);
+	u64 target = walk->volume->metadata.growth.target;
+	struct istripe_md now;
+	int ret = super_read_known(io, walk, &now);
 
+	ret = ret ?: growth_begin(walk->volume, io->why);
 	if (ret)
 		return ret;
-	mutex_lock(&growth->lock);
-	growth->sectors = growth->target;
-	mutex_unlock(&growth->lock);
-	istripe_md_resize(istripe_lun_io_page(io), growth->target);
-	ret = istripe_lun_io_transfer(io, SUPER_AT_BYTES, true, "write its superblock");
+	if (now.data_sectors != target) {
+		istripe_md_resize(istripe_lun_io_page(io), target);
+		ret = istripe_lun_io_transfer(io, SUPER_AT_BYTES, true, "write its superblock");
+	}
 	if (!ret)
 		ret = istripe_lun_io_flush(io);
 	return ret ?: super_read_back(io, walk);
@@ -588,33 +648,53 @@ static void growth_end(struct istripe_volume *volume)
 
 	mutex_lock(&growth->lock);
 	for (i = 0; i < volume->leg_count; i++)
-		volume->metadata.legs[i].data_sectors = growth->sectors;
-	growth->sectors = 0;
+		volume->metadata.legs[i].data_sectors = growth->target;
+	/* Else another host has gone on. */
+	if (growth->sectors == growth->target)
+		WRITE_ONCE(growth->sectors, 0);
 	WRITE_ONCE(growth->ended, growth->ended + 1);
 	mutex_unlock(&growth->lock);
 }
 
-int istripe_metadata_grow(struct istripe_volume *volume, u64 least_sectors,
-			  struct istripe_reason *why)
+static int growth_plan(struct istripe_volume *volume, u64 least_sectors,
+		       struct istripe_reason *why)
+{
+	u64 sectors = growth_sectors(volume, least_sectors);
+
+	if (!growth_fits(volume, sectors, least_sectors))
+		return istripe_reason_fail(why, -EAGAIN, "another host has grown the array more");
+	volume->metadata.growth.target = sectors;
+	return 0;
+}
+
+static int supers_grow(struct istripe_volume *volume, u64 least_sectors,
+		       struct istripe_reason *why)
 {
 	struct istripe_lun_walk walk = {
 		.volume = volume,
 		.timeout_ms = 2 * READ_ONCE(volume->command_timeout_ms),
 		.why = why,
 	};
-	int ret;
+	int ret = supers_all_live(&walk) ?: istripe_write_protect_check(volume, why);
 
-	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
-		return 0;
-	ret = supers_all_live(&walk) ?: istripe_write_protect_check(volume, why);
-	if (!ret)
-		ret = istripe_lun_io_each_leg(&walk, super_recognize);
-	if (ret)
-		return ret;
-	volume->metadata.growth.target = growth_sectors(volume, least_sectors);
-	ret = istripe_lun_io_each_leg(&walk, super_grow);
+	ret = ret ?: istripe_lun_io_each_leg(&walk, super_recognize);
+	ret = ret ?: growth_plan(volume, least_sectors, why);
+	ret = ret ?: istripe_lun_io_each_leg(&walk, super_grow);
 	if (!ret)
 		growth_end(volume);
+	return ret;
+}
+
+int istripe_metadata_grow(struct istripe_volume *volume, u64 least_sectors, u64 *share_sectors,
+			  struct istripe_reason *why)
+{
+	int ret;
+
+	*share_sectors = least_sectors;
+	if (volume->metadata.kind == ISTRIPE_METADATA_NONE)
+		return 0;
+	ret = supers_grow(volume, least_sectors, why);
+	*share_sectors = istripe_md_share_sectors(&volume->metadata.legs[0]);
 	return ret;
 }
 

@@ -4,8 +4,8 @@
  * stale leg is found before a byte of data goes there.
  *
  * They are written when an array is made and when it grows: enabling, disabling and losing power
- * leave them as they are. So a superblock that changes while the volume is up was written by a
- * stranger. Each login compares (istripe_metadata_check()).
+ * leave them as they are. So a superblock that changes otherwise while the volume is up was written
+ * by a stranger. Each login compares (istripe_metadata_check()).
  *
  * The superblock is read over every nexus of every leg. istripe_metadata_start() reads it over the
  * live nexuses once it has set @known; the workers read it at each login from then on. A nexus
@@ -14,8 +14,8 @@
  *
  * Growth: the resize work (resize.h) makes all superblocks say that more of each leg is the
  * array's. From the first write until all are written a login may find the old superblock or the
- * new one. growth.lock, a leaf, covers the change against logins; the resize work, which is the
- * only writer, reads without it.
+ * new one. So it is from when a login finds that another host has written one: the next growth of
+ * this host goes to that size. growth.lock, a leaf, covers the change against logins.
  */
 #ifndef ISTRIPE_BLOCK_METADATA_H
 #define ISTRIPE_BLOCK_METADATA_H
@@ -32,8 +32,8 @@ struct istripe_volume;
 
 struct istripe_metadata_growth {
 	struct mutex lock;	/* @sectors, @ended; legs of the metadata once they are known */
-	u64 target;		/* resize work: planned @sectors */
-	u64 sectors;		/* new size of the data of each leg; 0: no growth has begun */
+	u64 target;		/* resize work: what it writes */
+	u64 sectors;		/* most that a superblock may say by now; 0: no growth has begun */
 	u32 ended;		/* how often growth has ended */
 };
 
@@ -95,14 +95,12 @@ bool istripe_metadata_admits(const struct istripe_nexus *nexus);
 
 /*
  * The sectors of each leg that the stripe may use when it grows, if the smallest leg has
- * @least_sectors. Growth that has begun keeps its size. Called by the resize work.
+ * @least_sectors. Growth that has begun keeps its size; until that fits, those of now. Called by
+ * the resize work.
  */
 u64 istripe_metadata_growth_share(const struct istripe_volume *volume, u64 least_sectors);
 
-/*
- * True from the first write until all superblocks are written. Called by the resize work, or after
- * that has been stopped.
- */
+/* True from the first write, also of another host, until all are written. Any context. */
 bool istripe_metadata_growth_begun(const struct istripe_volume *volume);
 
 /*
@@ -115,10 +113,12 @@ bool istripe_metadata_late_write_harms(const struct istripe_volume *volume);
 /*
  * The superblocks say that as much of each leg is the array's as its smallest one, which has
  * @least_sectors, allows. All are compared, then each is written, flushed and read back; only then
- * may the disk grow. All nexuses must be live. After a failure half-way the next attempt goes on to
- * the same size. Called by the resize work, which gives up while the volume is about to go down.
+ * may the disk grow, to @share_sectors of each leg. All nexuses must be live. After a failure
+ * half-way the next attempt goes on to the same size, and to that of another host after its growth.
+ * -EAGAIN: that has meanwhile become more. Called by the resize work, which gives up while the
+ * volume is about to go down.
  */
-int istripe_metadata_grow(struct istripe_volume *volume, u64 least_sectors,
+int istripe_metadata_grow(struct istripe_volume *volume, u64 least_sectors, u64 *share_sectors,
 			  struct istripe_reason *why);
 
 #endif

@@ -135,11 +135,12 @@ static bool volume_commit(struct istripe_volume *volume, u64 sectors)
 }
 
 /* On failure legs keep the size that a superblock may already say. */
-static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
+static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors,
+			       u64 *share_sectors)
 {
 	struct istripe_reason why = {};
 	bool before = istripe_metadata_growth_begun(volume);
-	int ret = istripe_metadata_grow(volume, least_sectors, &why);
+	int ret = istripe_metadata_grow(volume, least_sectors, share_sectors, &why);
 	bool begun = istripe_metadata_growth_begun(volume);
 
 	/* Growth that an earlier attempt has begun was committed then. */
@@ -155,13 +156,12 @@ static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors)
 static int volume_grow(struct istripe_volume *volume, const struct survey *survey)
 {
 	u64 before = istripe_stripe_capacity_sectors(&volume->stripe);
-	u64 share = istripe_metadata_growth_share(volume, survey->least_sectors);
-	u64 now;
+	u64 share, now;
 	int ret;
 
 	if (!volume_commit(volume, survey->least_sectors))
 		return 0;
-	ret = volume_write_supers(volume, survey->least_sectors);
+	ret = volume_write_supers(volume, survey->least_sectors, &share);
 	if (ret)
 		return ret;
 	istripe_stripe_grow(&volume->stripe, share);
