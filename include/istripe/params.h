@@ -141,6 +141,7 @@ enum istripe_policy {
 enum istripe_fence {
 	ISTRIPE_FENCE_AUTO,		/* through the path, or a proven sibling */
 	ISTRIPE_FENCE_PATH,		/* only a login through the path itself */
+	ISTRIPE_FENCE_SESSION,		/* as auto, and nothing is sent again before */
 };
 
 /* Access states of target ports: some targets report states that are not so. */

@@ -40,6 +40,7 @@
 
 #define ISTRIPE_FENCE_CHOICES(_choice)							\
 	_choice(ISTRIPE_FENCE_AUTO, "auto")						\
+	_choice(ISTRIPE_FENCE_SESSION, "session")					\
 	_choice(ISTRIPE_FENCE_PATH, "path")
 
 #define ISTRIPE_ALUA_CHOICES(_choice)							\

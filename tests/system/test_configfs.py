@@ -41,7 +41,7 @@ LEG = {
                               "failover", "weighted"], ["", "random", "INTERLEAVE"]),
     "fence_timeout_ms": ("-1", ["-1", "0", "20000", "2147483647"], ["-2", "2147483648", "", "20s"]),
     "ghost_timeout_ms": ("5000", ["-1", "0", "20000", "2147483647"], ["-2", "2147483648", "", "20s"]),
-    "fence": ("auto", ["path", "auto"], ["", "none", "timed"]),
+    "fence": ("auto", ["session", "path", "auto"], ["", "none", "timed"]),
     "alua": ("on", ["off", "on"], ["", "0", "On"]),
     "designator": ("", ["naa.6001405b2f2b3e1c6bc4a0f9fd2ba4c1", ""], ["x" * 132]),
 }

@@ -862,7 +862,7 @@ def leave_a_write(volume, disk, server, target, link):
 
 
 @pytest.mark.allow_log("error, dev istripe", "a write that no session survives")
-@pytest.mark.parametrize("fence", ["path", "auto"])
+@pytest.mark.parametrize("fence", ["path", "session", "auto"])
 def test_a_write_that_ends_every_path(servers, make_volume, links, fence):
     """It fails when its time is over, as soon as it is dead for sure; the paths go on."""
     target = servers[0].load(Scenario("deadly write", hooks=on_write(drop), times=10000))

@@ -272,9 +272,9 @@ def test_usage(desk, four_paths):
     assert said[:2] == ["live", "live"] and "120000" in said and "istripe: db" in said[-1]
     four_paths.wait_proven()
     assert desk.type(sysfs + block("cat legs/0/paths/0/fenced_through", USAGE)).split() == ["1"]
-    desk.type(block("fence=path", USAGE))
+    desk.type(block("fence=session", USAGE))
     desk.type(block("alua=off", USAGE))
-    assert [read(leg / name) for name in ("fence", "alua")] == ["path", "off"]
+    assert [read(leg / name) for name in ("fence", "alua")] == ["session", "off"]
     desk.type(block("legs/0/paths/1/enable", USAGE))
     wait_for("the path", lambda: read(four_paths.path_sysfs(0, 1) / "state") == "live", 60)
     desk.type(block("dscp=26,congestion_control=bbr", USAGE))

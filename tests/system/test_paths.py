@@ -527,12 +527,14 @@ def test_nothing_is_written_after_an_unfenced_write(two_paths, links, heal, kern
 
 
 @FAILS
-@pytest.mark.parametrize("key", [0, KEY], ids=["no-key", "a-key"])
-def test_one_path_serves_after_an_outage(two_paths, links, heal, keep_on_disk, key):
+@pytest.mark.parametrize("fence, key", [("auto", 0), ("auto", KEY), ("session", 0)],
+                         ids=["no-key", "a-key", "session"])
+def test_one_path_serves_after_an_outage(two_paths, links, heal, keep_on_disk, fence, key):
     """All but the blocks of the write that has failed. The sibling cannot end the lost session: its own
-    new session is not proven to be where the old one was. A key of reservations changes nothing.
+    new session is not proven to be where the old one was. Nothing is changed by a key of reservations,
+    nor where lost writes are not sent again.
     """
-    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence="auto",
+    volume = two_paths(policy="failover", recovery_timeout_ms=2000, path=FAST, fence=fence,
                        ghost_timeout_ms=-1)
     device = volume.enable()
     volume.wait_proven()

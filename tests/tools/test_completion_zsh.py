@@ -109,7 +109,7 @@ def zsh(tmp_path_factory):
     ("istripectl create new --chunk 1", {"16K", "1M"}),
     ("istripectl create new --leg po", {"portal", "policy"}),
     ("istripectl create new --leg un", set()),
-    ("istripectl create new --leg fence=", {"auto", "path"}),
+    ("istripectl create new --leg fence=", {"auto", "session", "path"}),
     ("istripectl create new --leg multi=s", {"sessions"}),
     ("istripectl create new --leg lun=1,header_digest=C", {"CRC32C"}),
     ("istripectl create new --path initial_r2t=", {"Yes", "No"}),

@@ -47,6 +47,14 @@ def test_lost_writes_are_given_up(tool, volume):
     assert following == NEXT
 
 
+def test_lost_writes_wait(tool, volume):
+    volume(TAGS, fence="session")
+    warning, following = create(tool)
+    assert warning.startswith(WARNING.format(0, "0, 1", TAG.format(1, 1, 2)) +
+                              "writes that are lost with it wait until it is back: ")
+    assert following == NEXT
+
+
 def test_a_line_for_each_leg(tool, volume):
     volume({**TAGS, (1, 0): ("1", ""), (1, 1): ("0", ""), (2, 0): ("", ""), (3, 0): ("1", ""),
             (3, 1): ("0", ""), (3, 2): ("", "one reason")})
@@ -131,6 +139,7 @@ CONFIRM = (", or until 'istripectl path confirm' (only if its target was switche
     ("auto", "8000", 2, "5000", "120000",
      ", or for 8000 ms, or, behind ghost writes, for 5000 ms; not while keys are registered"),
     ("path", "-1", 2, "5000", "0", f"{CONFIRM}; they fail after 30000 ms"),
+    ("session", "-1", 2, "5000", "0", f"{CONFIRM}; they fail after 30000 ms"),
     ("auto", "8000", 0, "5000", "120000", ", or for 8000 ms"),
     ("auto", "60000", 0, "5000", "20000", ", or for 60000 ms; they fail after 30000 ms")])
 def test_status_says_how_long_writes_wait(tool, fence, fence_ms, ghosts, ghost_ms, recovery_ms, said):

@@ -66,7 +66,7 @@ PARTS = re.compile(
     r"^[,;] |^over path|^overwrite its|^and |^until |^1 to 63 letters|^was lost again|^leg ... was lost"
     r"|^no other port serves|^refuses LOGICAL|^does not know LOGICAL"
     r"|once more$|^data offset in sectors|^logical block in bytes|is ..., on leg|^commands time out, and so do aborts"
-    r"|^superblock was not read|^fence is set to path$|^I/O to the same blocks$"
+    r"|^superblock was not read|^fence is set to (?:path|session)$|^I/O to the same blocks$"
     r"|^fence_timeout_ms is over, or$|^no answer to PERSISTENT|^another host has preempted"
     r"|^the LUN does not list it|^the LUN has more keys|^a number from 0 to")
 

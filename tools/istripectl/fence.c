@@ -23,19 +23,27 @@ bool fence_is_given_up(const struct settings *leg)
 	return *timeout_ms && *timeout_ms != '-';
 }
 
+static bool fence_keeps_writes(const struct settings *leg)
+{
+	return !strcmp(settings_value(leg, "fence"), "session");
+}
+
 const char *fence_why(const struct settings *leg)
 {
 	static const char *const words[] = {
+		"writes that are lost with it wait until it is back: Documentation/usage.rst, When a path is lost",
 		"writes that are lost with it are not known to be over until it is back, and newer data of their blocks are in this host's memory until then: Documentation/usage.rst, When a path is lost",
 		"writes that are lost with it are sent again without a fence: an old one may overwrite newer data",
 	};
 
-	return words[fence_is_given_up(leg)];
+	if (fence_is_given_up(leg))
+		return words[2];
+	return words[!fence_keeps_writes(leg)];
 }
 
 const char *fence_next(const struct settings *leg)
 {
-	return fence_is_given_up(leg) ?
+	return fence_is_given_up(leg) || fence_keeps_writes(leg) ?
 		"at the array: put all portals into one portal group" :
 		"at the array: put all portals into one portal group; or see ghost_timeout_ms";
 }

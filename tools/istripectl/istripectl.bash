@@ -89,7 +89,7 @@ _istripectl_choices() {
 	metadata_create) echo 0 1 force ;;
 	host_disks) echo refuse claim ;;
 	policy) echo interleave round-robin queue-depth service-time failover weighted ;;
-	fence) echo auto path ;;
+	fence) echo auto session path ;;
 	alua) echo on off ;;
 	multi) echo auto sessions mcs ;;
 	initial_r2t | immediate_data) echo Yes No ;;

@@ -177,7 +177,7 @@ bool istripe_fence_may(const struct istripe_nexus *nexus, const struct istripe_n
 {
 	lockdep_assert_held(&nexus->leg->lock);
 	/* A nexus of the same path is no other way: the nexus's own login does as well. */
-	return READ_ONCE(nexus->leg->fence) == ISTRIPE_FENCE_AUTO &&
+	return READ_ONCE(nexus->leg->fence) != ISTRIPE_FENCE_PATH &&
 	       sibling->path != nexus->path && istripe_proof_same(nexus, sibling);
 }
 

@@ -290,7 +290,7 @@ static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *l
 
 	lockdep_assert_held(&leg->lock);
 	/* The next start has no ghosts. */
-	ghosts = !leg->stopping && READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO;
+	ghosts = !leg->stopping && READ_ONCE(leg->fence) != ISTRIPE_FENCE_PATH;
 	istripe_leg_for_each_nexus(leg, nexus, at) {
 		if (nexus->tcp_has_pages)
 			continue;
@@ -578,8 +578,11 @@ void istripe_leg_nexus_released(struct istripe_nexus *nexus, bool released)
 
 void istripe_leg_fence_mode_changed(struct istripe_leg *leg)
 {
-	if (READ_ONCE(leg->fence) == ISTRIPE_FENCE_PATH)
-		istripe_ghosts_warn(leg, "fence is set to path");
+	enum istripe_fence fence = READ_ONCE(leg->fence);
+
+	if (fence != ISTRIPE_FENCE_AUTO)
+		istripe_ghosts_warn(leg, fence == ISTRIPE_FENCE_PATH ? "fence is set to path" :
+				    "fence is set to session");
 	istripe_leg_resend(leg);
 }
 

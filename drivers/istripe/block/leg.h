@@ -11,7 +11,7 @@
  * written over another nexus. It waits on the nexus's @awaiting_fence until nobody refers to its
  * pages. Then it is sent again over another nexus and becomes a ghost (ghost.h): writes of other
  * data to its blocks wait on the same list until the old session, and all that the target had of
- * it, is over (fence.h). With fence = path, or without another nexus, it waits for that itself.
+ * it, is over (fence.h). If fence is not auto, or without another nexus, it waits for that itself.
  * While another nexus is live such waits last as long as the fence takes, or fence_timeout_ms or
  * recovery_timeout_ms.
  *

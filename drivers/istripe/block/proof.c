@@ -393,7 +393,7 @@ static void proof_place(struct istripe_proof *proof)
 /* Sessions of one path do not fence each other, so one live path needs no proof. */
 static bool proof_wanted(const struct istripe_leg *leg)
 {
-	return READ_ONCE(leg->fence) == ISTRIPE_FENCE_AUTO &&
+	return READ_ONCE(leg->fence) != ISTRIPE_FENCE_PATH &&
 	       !READ_ONCE(leg->proof.harmful) && READ_ONCE(leg->live_paths) > 1;
 }
 

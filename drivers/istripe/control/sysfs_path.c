@@ -100,7 +100,7 @@ static const char *path_unproven(const struct istripe_path *path)
 	const char *why = "";
 	u32 at;
 
-	if (READ_ONCE(path->leg->fence) == ISTRIPE_FENCE_AUTO)
+	if (READ_ONCE(path->leg->fence) != ISTRIPE_FENCE_PATH)
 		istripe_path_for_each_nexus(path, nexus, at)
 			if (!*why)
 				why = nexus->unproven;
