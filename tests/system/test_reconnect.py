@@ -19,7 +19,17 @@ import pytest
 from lab import fio, lio, network
 from lab.connections import sent
 from lab.disk import Direct, noise, works
-from lab.ghost import CALM, FAST, KIB, Write, held_write, killed, release, volume_over
+from lab.ghost import (
+    CALM,
+    FAST,
+    KIB,
+    PATIENT,
+    Write,
+    held_write,
+    killed,
+    release,
+    volume_over,
+)
 from lab.nbd import HoldingDisk
 from lab.shell import LabError, read, wait_for, write
 from scripted.ghost import hold
@@ -112,8 +122,12 @@ def test_reconnect_honours_time2wait(make_lio, make_volume, kernel_log):
     assert len(kernel_log.matching(f"{volume.name}/0/0: connected again")) == volume.reconnects()
 
 
-def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_log):
-    """The first login through the sibling is refused, and the path's own login must wait."""
+@pytest.mark.parametrize("connections", [1, 2])
+def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_log, connections):
+    """The first login through the sibling is refused, and the path's own login must wait.
+
+    After several connections the fence waits, too, but for two seconds only.
+    """
     logins = []
 
     async def refuse_once(run, conn, pdu):
@@ -126,10 +140,12 @@ def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_
         return len(logins) == 1
 
     target = server.load(Scenario("ghost", hooks={"on_command": hold, "on_login": refuse_once}))
-    volume = volume_over(make_volume, links, [server.port] * 2, target,
-                         fence="auto", path={**CALM, "default_time2wait": 60})
+    volume = volume_over(make_volume, links, [server.port] * 2, target, fence="auto",
+                         path={**CALM, "multi": "mcs", "connections": connections,
+                               "default_time2wait": 60})
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
+        assert read(volume.path_sysfs() / "session" / "connections") == str(connections)
         server.arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
         reconnects = read(volume.path_sysfs(0, 0) / "reconnects")
@@ -142,6 +158,29 @@ def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_
         wait_for("the message", lambda: kernel_log.matching("the old session is ended through"))
         assert logins[1] - lost < 50
         assert read(volume.path_sysfs(0, 0) / "reconnects") == reconnects
+        release(server, target)
+    assert server.violations() == []
+
+
+def test_a_fence_after_several_connections(server, make_volume, links):
+    """It comes before a login over the path's own way, which is dead. The target wants no wait."""
+    target = server.load(Scenario("ghost", hooks={"on_command": hold}))
+    volume = volume_over(make_volume, links, [server.port] * 2, target, fence="auto",
+                         path={**PATIENT, "login_timeout_ms": 120000, "multi": "mcs",
+                               "connections": 2})
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        server.arm()
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        lost = network.ports(links[0], server.port)
+        links[0].set_silent(True)
+        try:
+            assert network.kill_connections(port=server.port, source_ports=lost) == 2
+            writer.finish()
+            wait_for("the end of the lost session",
+                     lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
+        finally:
+            links[0].set_silent(False)
         release(server, target)
     assert server.violations() == []
 

@@ -502,7 +502,7 @@ static void nexus_wait(struct istripe_nexus *nexus, enum istripe_nexus_state sta
 {
 	u32 asked_ms = istripe_backoff_asked_left_ms(nexus);
 
-	fences |= asked_ms > ISTRIPE_SEVERAL_WAIT_MS && !nexus->several && nexus->ops->waits(nexus);
+	fences |= asked_ms > ISTRIPE_SEVERAL_WAIT_MS && nexus->ops->waits(nexus);
 	WRITE_ONCE(nexus->fence_first, fences);
 	nexus_back_off(nexus, state, fences ? ISTRIPE_SEVERAL_WAIT_MS : max(wait_ms, asked_ms));
 }
@@ -586,10 +586,10 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 }
 
 /* After the loss of a session; one that was short counts as a failed attempt. */
-static void nexus_await_login(struct istripe_nexus *nexus)
+static void nexus_await_login(struct istripe_nexus *nexus, bool fences)
 {
 	nexus_wait(nexus, ISTRIPE_NEXUS_BACKOFF,
-		   nexus->backoff.failures ? istripe_backoff_ms(nexus) : 0, false);
+		   nexus->backoff.failures ? istripe_backoff_ms(nexus) : 0, fences);
 }
 
 static void nexus_connect(struct istripe_nexus *nexus)
@@ -616,7 +616,7 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	}
 	/* It may have been idle, and is wanted again. */
 	if (fences || istripe_backoff_asked_left_ms(nexus)) {
-		nexus_await_login(nexus);
+		nexus_await_login(nexus, false);
 		return;
 	}
 	istripe_backoff_attempt(nexus);
@@ -683,7 +683,7 @@ static void nexus_recover(struct istripe_nexus *nexus)
 	if (nexus->fence_first)
 		nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, 0);
 	else
-		nexus_await_login(nexus);
+		nexus_await_login(nexus, nexus->several && nexus->ops->fence_wanted(nexus));
 }
 
 static void nexus_serve(struct istripe_nexus *nexus)
