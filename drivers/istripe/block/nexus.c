@@ -555,14 +555,28 @@ static void nexus_note_failure(struct istripe_nexus *nexus, const struct nexus_f
 		nexus->first_error = failure->error;
 }
 
+/* Not if settings have changed since the attempt began: path_takes_login() takes this lock. */
+static bool nexus_dies(struct istripe_nexus *nexus)
+{
+	struct istripe_path *path = nexus->path;
+	bool dies;
+
+	if (!nexus_found_the_end(nexus) || nexus->ops->waits(nexus))
+		return false;
+	spin_lock(&path->login_lock);
+	dies = nexus->login_seen == path->login_changes;
+	if (dies)
+		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
+	spin_unlock(&path->login_lock);
+	return dies;
+}
+
 static void nexus_go_on_after(struct istripe_nexus *nexus, const struct nexus_failure *failure)
 {
 	if (nexus_is_first(nexus) && !failure->goes_on) {
 		/* The caller that started the nexus wants the first result. */
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
-	} else if (nexus_found_the_end(nexus) && !nexus->ops->waits(nexus)) {
-		nexus_set_state(nexus, ISTRIPE_NEXUS_DEAD);
-	} else {
+	} else if (!nexus_dies(nexus)) {
 		if (!failure->several)
 			nexus->ops->fence(nexus);
 		nexus_wait(nexus,
