@@ -23,6 +23,7 @@ from lab.ghost import (
 from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
+from scripted.scsi import BUSY, WRITE_16, Result
 
 TRACING = Path("/sys/kernel/tracing")
 
@@ -85,6 +86,54 @@ def test_fails_when_the_stack_has_no_pages(server, make_volume, links):
         assert "free" in seen(volume)
         assert not writer.is_alive() and not writer.good
         down.join(60)
+
+
+def refuse_in_the_queue(server, target, volume, conn, task):
+    """The target is busy for a write when it has asked for its data, which are on their way."""
+    place = volume.path_sysfs() / "connections" / "0"
+    before = int(read(place / "bytes_sent"))
+    server.call(target.r2t(conn, task, 0, task.edtl))
+    wait_for("the data", lambda: int(read(place / "bytes_sent")) > before + task.edtl, step_s=0.01)
+    server.call(target.scsi_response(conn, task, Result(BUSY), (2, task.edtl)))
+    wait_for("the answer", lambda: read(place / "commands_in_flight") == "1", step_s=0.01)
+
+
+def test_an_answered_write_follows_the_fence(server, make_volume, links, kernel_log):
+    """The target was busy for it, and TCP has its data until the fence is over: there is another one.
+
+    The path's own way is too slow for a login.
+    """
+    tasks = []
+
+    async def on_command(run, conn, task):
+        if not run.hits or tasks or task.opcode != WRITE_16:
+            return await hold(run, conn, task)
+        tasks.append((conn, task))
+        return True
+
+    target = server.load(Scenario("ghost", hooks={"on_command": on_command}))
+    volume = volume_over(make_volume, links, (server.port,) * 2, target, fence="auto",
+                         path={**PATIENT, "login_timeout_ms": 120000, "immediate_data": "No",
+                               "initial_r2t": "Yes"})
+    with Direct(volume.enable()) as disk:
+        volume.wait_proven()
+        server.arm()
+        lost = volume.path_sysfs(0, 0)
+        reconnects = read(lost / "reconnects")
+        writer = held_write(disk, target, noise(4 * KIB, 1))
+        refused = Write(disk, 256 * KIB, noise(4 * KIB, 2))
+        conn, task = wait_for("the other write", lambda: tasks)[0]
+        with network.delayed(links[0], 9):
+            lose_with_data_in_the_queue(
+                volume, links[0], server.port,
+                lambda: refuse_in_the_queue(server, target, volume, conn, task))
+            writer.finish()
+            refused.finish()
+            wait_for("both fences", lambda: len(
+                kernel_log.matching("the old session is ended through")) == 2, 60)
+            assert read(lost / "ghost_writes") == "0"
+            assert read(lost / "reconnects") == reconnects
+        release(server, target)
 
 
 @contextlib.contextmanager

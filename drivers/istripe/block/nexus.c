@@ -606,6 +606,18 @@ static void nexus_await_login(struct istripe_nexus *nexus, bool fences)
 		   nexus->backoff.failures ? istripe_backoff_ms(nexus) : 0, fences);
 }
 
+/* True: other writes wait for a fence then, and @fence_first stays. */
+static bool nexus_fence(struct istripe_nexus *nexus)
+{
+	bool ended;
+
+	nexus->ops->fence(nexus);
+	ended = !nexus->ops->waits(nexus);
+	/* Answered writes that TCP had data of follow. */
+	nexus_close_ending(nexus);
+	return ended && nexus->ops->fence_wanted(nexus);
+}
+
 static void nexus_connect(struct istripe_nexus *nexus)
 {
 	bool fences = nexus->fence_first;
@@ -624,9 +636,9 @@ static void nexus_connect(struct istripe_nexus *nexus)
 	istripe_eh_clear(nexus);
 	nexus->mismatch = 0;
 	nexus_set_state(nexus, ISTRIPE_NEXUS_CONNECTING);
-	if (fences) {
-		nexus->ops->fence(nexus);
-		nexus_close_ending(nexus);
+	if (fences && nexus_fence(nexus)) {
+		nexus_back_off(nexus, ISTRIPE_NEXUS_BACKOFF, 0);
+		return;
 	}
 	/* It may have been idle, and is wanted again. */
 	if (fences || istripe_backoff_asked_left_ms(nexus)) {
