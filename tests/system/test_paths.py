@@ -171,6 +171,8 @@ def lose_link(link, end):
 
 
 UNPINGED = {"ping_interval_ms": 0}
+#: A group of network devices.
+PEERS = "55"
 
 
 #: Of a path that may use any NIC, as far as routes lead there.
@@ -337,6 +339,32 @@ def test_last_path_is_not_given_up_with_its_link(two_paths, links, connections):
             assert read(volume.path_sysfs(0, 1) / session / "faults") == "0"
     finally:
         gone()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+def has_link(link):
+    return read(f"/sys/class/net/{link.nic}/operstate") == "up"
+
+
+def test_one_of_two_links_is_back(two_paths, links, kernel_log):
+    """Both went down at the same moment, so neither path was given up. Then one is better."""
+    volume = two_paths(path=UNPINGED)
+    device = volume.enable()
+    for link in links:
+        run("ip", "link", "set", "dev", link.peer, "group", PEERS, netns=network.NETNS)
+    try:
+        run("ip", "link", "set", "group", PEERS, "down", netns=network.NETNS)
+        wait_for("the loss of both links", lambda: not any(map(has_link, links)), 20)
+        assert [read(volume.path_sysfs(0, path) / "state") for path in range(2)] == ["live", "live"]
+        links[0].set_peer_up(True)
+        wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+        assert kernel_log.matching(r"istripe: .*/0/1: the NIC has no link")
+        run(*read_16_mib(device, MIB), timeout_s=60)
+        assert read(volume.path_sysfs(0, 0) / "faults") == "0"
+    finally:
+        for link in links:
+            run("ip", "link", "set", "dev", link.peer, "group", "0", netns=network.NETNS)
+            link.set_peer_up(True)
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 

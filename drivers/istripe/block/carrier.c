@@ -123,18 +123,19 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 	struct istripe_carrier *carrier = &volume->carrier;
 	struct net_device *dev = netdev_notifier_info_to_dev(data);
 	bool link = netif_running(dev) && netif_carrier_ok(dev);
-	bool lost = event == NETDEV_CHANGEUPPER ||
-		    (!link && (event == NETDEV_DOWN || event == NETDEV_CHANGE));
+	bool changed = event == NETDEV_UP || event == NETDEV_DOWN || event == NETDEV_CHANGE ||
+		       event == NETDEV_CHANGEUPPER;
 	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
 		if (link && (event == NETDEV_UP || event == NETDEV_CHANGE ||
 			     event == NETDEV_CHANGENAME || event == NETDEV_CHANGEUPPER))
 			carrier_wake(volume->legs[i], dev);
-		if (lost)
+		/* Also with a link: those that were kept for want of one may be given up now. */
+		if (changed)
 			carrier_check(volume->legs[i], false);
 	}
-	if (lost)
+	if (changed)
 		queue_delayed_work(istripe_recovery_wq, &carrier->reroute,
 				   msecs_to_jiffies(REROUTE_MS));
 	/* Also comes for each NIC that is there when we stop to listen: the work looks for it. */
