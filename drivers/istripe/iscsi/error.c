@@ -29,6 +29,7 @@ static const struct {
 	{ -ENETUNREACH,		"no route to that network" },
 	{ -ENODEV,		"no such network device" },
 	{ -ENOENT,		"there is none" },
+	{ -ENOLINK,		"the target port takes no I/O" },
 	{ -ENOMEM,		"not enough memory" },
 	{ -ENOSPC,		"no room" },
 	{ -ENOTCONN,		"the connection was lost" },
