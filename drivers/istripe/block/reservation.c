@@ -129,19 +129,27 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	return ret == -EIO ? reserve_refusal(&task->sense) : ret;
 }
 
-/* One nexus is enough, and there is another one whose port takes I/O. */
-static bool nexus_may_be_passed_over(const struct istripe_nexus *nexus,
-				     const struct reservation *what)
+/* There is another one whose port takes I/O. */
+static bool nexus_may_be_passed_over(const struct istripe_nexus *nexus)
 {
-	return !what->each_nexus &&
-	       READ_ONCE(nexus->leg->usable_nexuses) > istripe_nexus_usable(nexus);
+	return READ_ONCE(nexus->leg->usable_nexuses) > istripe_nexus_usable(nexus);
+}
+
+/* A reservation with one holder can only be released over that nexus. */
+static bool nexus_may_hold(const struct istripe_nexus *nexus, const struct reservation *what)
+{
+	const struct istripe_nexus *holder = nexus->leg->pr_key.holder;
+
+	return what->action == ISTRIPE_RESERVE_RELEASE && !reservation_is_of_all(what->type) &&
+	       (!holder || holder == nexus);
 }
 
 /* Without access states, and over the last nexus, a refusal may be over soon. */
 static bool nexus_refusal_is_final(const struct istripe_nexus *nexus,
 				   const struct reservation *what)
 {
-	return READ_ONCE(nexus->access.known) && nexus_may_be_passed_over(nexus, what);
+	return READ_ONCE(nexus->access.known) && nexus_may_be_passed_over(nexus) &&
+	       !nexus_may_hold(nexus, what);
 }
 
 /* The worker waits for the end of the section before it closes the session. */
@@ -169,6 +177,9 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, struct istripe_sessio
 	/* The leg learns of it: its last port must not be passed over. */
 	if (ret == -ENOLINK)
 		istripe_alua_note_refusal(nexus, &session->internal.task.sense);
+	/* It is done by the revalidation that finds that the port takes I/O. */
+	if (ret == -ENOLINK && what->registers)
+		nexus->key.due = true;
 	/* Nothing is left of a registration of a login. */
 	if (!ret && what->registers && what->each_nexus)
 		nexus->key.adding = false;
@@ -221,13 +232,16 @@ static int nexus_is_meant(struct istripe_nexus *nexus, const struct reservation 
 	return retires && what->each_nexus && leg->volume->has_keys ? -EBUSY : wanted;
 }
 
-/* Its session was lost, or does not answer and ends: its next login sees to its registration. */
-static bool nexus_was_lost(int ret)
+/*
+ * Its session was lost, or does not answer and ends, or its port takes no I/O: its next login, or
+ * key.due, sees to its registration.
+ */
+static bool nexus_was_out_of_reach(int ret)
 {
-	return ret == -ENOTCONN || ret == -ETIMEDOUT;
+	return ret == -ENOTCONN || ret == -ETIMEDOUT || ret == -ENOLINK;
 }
 
-/* Later logins register the key of the leg, but end a registration only when they know of it. */
+/* The key of the leg is registered later, but a registration is ended only if that is known. */
 static void nexus_pass_over(struct istripe_nexus *nexus, const struct reservation *what)
 {
 	struct istripe_leg *leg = nexus->leg;
@@ -240,7 +254,7 @@ static void nexus_pass_over(struct istripe_nexus *nexus, const struct reservatio
 /* Best effort: the caller gets the error of the command that failed before. */
 static void nexus_take_back(struct istripe_nexus *nexus, const struct reservation *undo)
 {
-	if (nexus_was_lost(nexus_reserve(nexus, undo)))
+	if (nexus_was_out_of_reach(nexus_reserve(nexus, undo)))
 		nexus_pass_over(nexus, undo);
 }
 
@@ -281,15 +295,6 @@ static void leg_undo_reserve(struct istripe_leg *leg, const struct reservation *
 	srcu_read_unlock(&leg->srcu, section);
 }
 
-/* A reservation with one holder can only be released over that nexus. */
-static bool nexus_may_hold(const struct istripe_nexus *nexus, const struct reservation *what)
-{
-	const struct istripe_nexus *holder = nexus->leg->pr_key.holder;
-
-	return what->action == ISTRIPE_RESERVE_RELEASE && !reservation_is_of_all(what->type) &&
-	       (!holder || holder == nexus);
-}
-
 /* Sets key.done of the nexuses over which it has been done or tried. */
 static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *what)
 {
@@ -306,7 +311,7 @@ static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *w
 		if (!meant)
 			continue;
 		one = meant < 0 ? meant : nexus_reserve(nexus, what);
-		if (one && !nexus_was_lost(one))
+		if (one && !nexus_was_out_of_reach(one))
 			return one;
 		if (one)
 			nexus_pass_over(nexus, what);
@@ -328,8 +333,8 @@ static int leg_reserve_one(struct istripe_leg *leg, const struct reservation *wh
 	u32 at;
 
 	istripe_leg_for_each_nexus(leg, nexus, at) {
-		if (!nexus_is_meant(nexus, what) || (nexus_may_be_passed_over(nexus, what) &&
-						     !istripe_nexus_usable(nexus)))
+		if (!nexus_is_meant(nexus, what) ||
+		    (nexus_may_be_passed_over(nexus) && !istripe_nexus_usable(nexus)))
 			continue;
 		one = nexus_reserve(nexus, what);
 		if (!one && what->action == ISTRIPE_RESERVE_RESERVE)

@@ -3,6 +3,7 @@
 
 import time
 
+from scripted.registrations import RegisteredDisk
 from scripted.scsi import (
     INQUIRY,
     INVALID_FIELD,
@@ -33,11 +34,14 @@ MEDIUM = (0x28, 0x2A, 0x88, 0x8A, 0x9C, 0x35, 0x91, 0x42, 0x93)
 
 
 class Groups:
-    """The target port groups of one LUN, numbered from FIRST on; ports has a Disk for each."""
+    """The target port groups of one LUN, numbered from FIRST on; ports has a Disk for each.
+
+    keyed: it has persistent reservations.
+    """
 
     FIRST = 0x101
 
-    def __init__(self, *states, preferred=None, size_bytes=16 << 20):
+    def __init__(self, *states, preferred=None, size_bytes=16 << 20, keyed=False):
         self.states = list(states)
         self.preferred = preferred
         #: What the ports do, if it is not what they say.
@@ -59,7 +63,9 @@ class Groups:
         self.wanted, self.wanted_at = [], []
         self.fails = False
         data = bytearray(size_bytes)
-        self.ports = [Port(self, index, data) for index in range(len(states))]
+        self.keys = {}
+        kind = RegisteredPort if keyed else Port
+        self.ports = [kind(self, index, data) for index in range(len(states))]
 
     def set(self, *states, tell=False):
         """The states of all groups; tell: a unit attention at each port."""
@@ -153,3 +159,11 @@ class Port(Disk):
         group = (self.groups.FIRST + self.index).to_bytes(4, "big")
         pages[0x83] += b"\x51\x94\0\x04" + port + b"\x51\x95\0\x04" + group
         return pages
+
+
+class RegisteredPort(Port, RegisteredDisk):
+    """All ports have the same keys; the reservation is where it was made."""
+
+    def __init__(self, groups, index, data):
+        super().__init__(groups, index, data)
+        self.keys = groups.keys

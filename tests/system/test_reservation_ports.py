@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Registrations while a port takes no I/O (ALUA): its path has its own later, before it gets any."""
+
+import errno
+
+import pytest
+
+from lab.ghost import ISIDS, set_isids, state, volume_over
+from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
+from lab.shell import read, wait_for
+from scripted.alua import OFFLINE, OPTIMIZED, TRANSITIONING, UNAVAILABLE, Groups
+from scripted.scenario import HONEST
+
+PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
+
+
+@pytest.fixture
+def two_ports(make_server, make_volume, links):
+    """A volume with a path to each of two ports, the ports, and the nexuses of the paths."""
+    servers = [make_server(), make_server()]
+    groups = Groups(OPTIMIZED, OPTIMIZED, keyed=True)
+    for server, port in zip(servers, groups.ports):
+        server.load(HONEST).disk = port
+    volume = volume_over(make_volume, links[:2], [server.port for server in servers],
+                         servers[0].target, policy="round-robin", fence="path", path=PATH,
+                         recovery_timeout_ms=30000)
+    set_isids(volume)
+    name = volume.settings["initiator_name"]
+    return volume, groups, [(name, bytes.fromhex(isid)) for isid in ISIDS[:2]]
+
+
+def enabled(volume):
+    device = volume.enable()
+    wait_for("both paths", lambda: state(volume) == "live")
+    return device
+
+
+def undisturbed(volume):
+    """No session was lost for this."""
+    for path in range(2):
+        assert read(volume.path_sysfs(0, path) / "state") == "live"
+        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+
+
+def takes_io(volume, groups):
+    """All ports do. What is due over the second one is done before it gets any."""
+    seen = []
+    port = groups.ports[1]
+    before = port.served
+    port.when_registered = lambda _nexus: seen.append(port.served)
+    groups.set(OPTIMIZED, OPTIMIZED)
+    volume.rescan()
+    assert seen == [before]
+
+
+@pytest.mark.parametrize("refuses", [UNAVAILABLE, OFFLINE, TRANSITIONING])
+def test_registered_when_the_port_takes_io(two_ports, reader, refuses):
+    """So is the end of it. The other path serves all the time."""
+    volume, groups, (first, second) = two_ports
+    device = enabled(volume)
+    with Reservations(device) as ours:
+        groups.set(OPTIMIZED, refuses)
+        assert ours.register(0, KEY) == 0
+        assert groups.keys == {first: KEY}
+        one = reader(device)
+        one.goes_on()
+        takes_io(volume, groups)
+        assert groups.keys == {first: KEY, second: KEY}
+        one.goes_on()
+
+        groups.set(OPTIMIZED, refuses)
+        assert ours.register(KEY, 0) == 0
+        assert groups.keys == {second: KEY}
+        one.goes_on()
+        takes_io(volume, groups)
+        assert groups.keys == {}
+        one.goes_on()
+    assert one.errors == []
+    undisturbed(volume)
+
+
+def test_released_over_the_holder(two_ports):
+    """The port of the other path does not matter; over that of the holder the target refuses."""
+    volume, groups, _ = two_ports
+    holder = groups.ports[0]
+    with Reservations(enabled(volume)) as ours:
+        assert ours.register(0, KEY) == 0
+        assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert holder.kind
+        groups.set(UNAVAILABLE, OPTIMIZED)
+        with pytest.raises(OSError) as failed:
+            ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY)
+        assert failed.value.errno == errno.EIO
+        groups.set(OPTIMIZED, UNAVAILABLE)
+        assert ours.release(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+        assert not holder.kind
+    undisturbed(volume)
