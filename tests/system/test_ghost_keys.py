@@ -18,6 +18,7 @@ from lab.ghost import (
     SETTLE_S,
     Write,
     held_write,
+    path_state,
     release,
     silent,
     state,
@@ -26,6 +27,14 @@ from lab.ghost import (
 )
 from lab.reservation import KEY, OTHER_KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import on_failure, read, wait_for, write
+from scripted.alua import (
+    CHANGED,
+    MAINTENANCE_IN,
+    OPTIMIZED,
+    STANDBY,
+    UNAVAILABLE,
+    Groups,
+)
 from scripted.checks import ABORT_TASK
 from scripted.ghost import REJECTED, Resets, hold
 from scripted.registrations import RegisteredDisk
@@ -234,6 +243,123 @@ def test_another_path_finds_newer_keys(servers, make_volume, links, kernel_log):
         writer.finish()
         wait_for("both paths", lambda: state(volume) == "live", 60)
     volume.disable()
+
+
+class Three:
+    """A volume with a path to each of three ports of a LUN: the first one holds a write.
+
+    The second one is silent when it is asked for keys, if that is so; asked: how often it was since
+    the other host has gone. The third one tells no keys.
+    """
+
+    def __init__(self, make_server, make_volume, links):
+        self.links = links
+        self.silent, self.told, self.asked = False, [], []
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self.groups = Groups(*[OPTIMIZED] * 3, keyed=True)
+        self.servers = [make_server() for _ in range(3)]
+        for server, hook, port in zip(self.servers, (self.first, self.second, self.third),
+                                      self.groups.ports):
+            server.load(Scenario("keys", hooks={"on_command": hook})).disk = port
+        self.target = self.servers[0].target
+        self.volume = volume_over(make_volume, [links[0], links[1], links[1]],
+                                  [server.port for server in self.servers], self.target,
+                                  fence="auto")
+
+    async def first(self, run, conn, task):
+        if task.opcode == PERSISTENT_RESERVE_IN:
+            self.told.append(task)
+        return await hold(run, conn, task)
+
+    async def second(self, run, _conn, task):
+        while task.opcode == MAINTENANCE_IN and not self.goes_on.is_set():
+            await asyncio.sleep(0.05)
+        if task.opcode == PERSISTENT_RESERVE_IN and run.armed:
+            self.asked.append(task)
+            if self.silent:
+                await silence()
+        return False
+
+    async def third(self, run, conn, task):
+        if task.opcode != PERSISTENT_RESERVE_IN:
+            return False
+        await run.target.respond(conn, task, Result.check(4, 0x44, 0))
+        return True
+
+    def enable(self):
+        """The keys of another host are known over two paths."""
+        device = self.volume.enable()
+        wait_for("all paths", lambda: state(self.volume) == "live", 60)
+        self.groups.ports[0].register("another host", OTHER_KEY)
+        self.volume.rescan()
+        # So long at least the LUN may pause.
+        write(self.volume.config / "command_timeout_ms", 10000)
+        return device
+
+    def is_gone(self, second=OPTIMIZED):
+        """The other host; the second port is in this state then."""
+        self.servers[1].arm()
+        self.groups.set(OPTIMIZED, second, OPTIMIZED)
+        self.groups.ports[0].register("another host", 0)
+
+    def asks(self, disk, attention):
+        """The first path asks for keys because its LUN says something."""
+        before = len(self.told)
+        self.groups.ports[0].attentions.append(attention)
+        disk.write(0, noise(4 * KIB, 1))
+        wait_for("the list", lambda: len(self.told) > before)
+
+    def write_goes_on(self, disk):
+        """Over the third path, when the first one is lost."""
+        wait_for("the question", lambda: self.asked, 60)
+        if self.silent:
+            wait_for("the loss", lambda: path_state(self.volume, 1) in ("backoff", "connecting"), 60)
+        for _ in range(2):
+            self.volume.rescan()
+        self.servers[0].arm()
+        writer = held_write(disk, self.target, noise(4 * KIB, 1))
+        self.links[0].set_up(False)
+        try:
+            writer.finish()
+            assert counts(self.volume) == ["0", "1"]
+        finally:
+            self.links[0].set_up(True)
+        self.silent = False
+        self.groups.set(*[OPTIMIZED] * 3)
+        wait_for("all paths", lambda: state(self.volume) == "live", 60)
+        release(self.servers[0], self.target)
+
+
+@pytest.fixture
+def three(make_server, make_volume, links):
+    return Three(make_server, make_volume, links)
+
+
+@pytest.mark.parametrize("second", [OPTIMIZED, STANDBY, UNAVAILABLE],
+                         ids=["silent", "standby", "unavailable"])
+def test_a_path_that_cannot_tell(three, kernel_log, second):
+    """It has told keys, and is asked when another one finds that they are gone. It does not count."""
+    with Direct(three.enable()) as disk, on_failure(three.volume.force_down):
+        assert len(kernel_log.matching(SAID)) == 1
+        three.silent = second == OPTIMIZED
+        three.is_gone(second)
+        three.asks(disk, INQUIRY_CHANGED)
+        three.write_goes_on(disk)
+    three.volume.disable()
+
+
+def test_asked_for_its_access_state_at_the_same_time(three):
+    """Which is all that the port tells then: it is asked for keys all the same."""
+    with Direct(three.enable()) as disk, on_failure(three.volume.force_down):
+        three.goes_on.clear()
+        three.is_gone(UNAVAILABLE)
+        for _ in range(2):
+            three.asks(disk, CHANGED)
+        assert not three.asked
+        three.goes_on.set()
+        three.write_goes_on(disk)
+    three.volume.disable()
 
 
 def test_lun_pauses_when_keys_are_looked_for(servers, make_volume, links):

@@ -120,7 +120,6 @@ static int nexus_revalidate_ask(struct istripe_nexus *nexus, bool access_only, i
 	int ret;
 
 	clear_bit(ISTRIPE_NEXUS_ACCESS, &nexus->events);
-	clear_bit(ISTRIPE_NEXUS_KEYS, &nexus->events);
 	if (test_and_clear_bit(ISTRIPE_NEXUS_REVALIDATE, &nexus->events))
 		access_only = false;
 	/* A later report needs another: istripe_session_invalidate() counts before the event. */
@@ -172,10 +171,15 @@ static void nexus_revalidate_end(struct istripe_nexus *nexus, int invalidations)
  */
 static void nexus_revalidate_now(struct istripe_nexus *nexus, bool access_only)
 {
+	bool keys = test_and_clear_bit(ISTRIPE_NEXUS_KEYS, &nexus->events);
 	int invalidations;
 
-	if (!nexus_revalidate_ask(nexus, access_only, &invalidations))
-		nexus_revalidate_end(nexus, invalidations);
+	if (nexus_revalidate_ask(nexus, access_only, &invalidations))
+		return;
+	nexus_revalidate_end(nexus, invalidations);
+	/* Through a port that takes no I/O they were not asked for. */
+	if (keys && !istripe_alua_usable(nexus->found.access.state))
+		nexus->ops->ask_keys(nexus);
 }
 
 static void nexus_ask_keys(struct istripe_nexus *nexus)

@@ -153,7 +153,8 @@ u32 istripe_pr_key_poll_ms(const struct istripe_nexus *nexus)
 	return key_of_others(nexus->leg) ? POLL_MS : 0;
 }
 
-static bool key_poll_is_due(struct istripe_nexus *nexus)
+/* @wanted: set if another nexus has found a change. */
+static bool key_poll_is_due(struct istripe_nexus *nexus, bool *wanted)
 {
 	struct istripe_leg *leg = nexus->leg;
 	bool due;
@@ -164,6 +165,7 @@ static bool key_poll_is_due(struct istripe_nexus *nexus)
 	      (nexus->key.ask ||
 	       time_after_eq(jiffies, nexus->key.asked_at + msecs_to_jiffies(POLL_MS / 2)));
 	due |= key_is_owed(nexus);
+	*wanted = nexus->key.ask;
 	if (due) {
 		nexus->found.keys.busy = false;
 		nexus->key.ask = false;
@@ -229,28 +231,41 @@ static int key_read(struct istripe_nexus *nexus, struct istripe_pr_keys *keys)
 					     internal->task.transferred_bytes, 0, keys);
 }
 
+/* Others do not wait for a nexus that cannot tell: its last list goes with their next empty one. */
+static void key_not_told(struct istripe_nexus *nexus, bool wanted, int error)
+{
+	spin_lock_bh(&nexus->leg->lock);
+	nexus->key.ask |= wanted;
+	spin_unlock_bh(&nexus->leg->lock);
+	/* Its port refuses the question: as if its session had ended. */
+	if (error == -ENOLINK)
+		WRITE_ONCE(nexus->key.told, false);
+}
+
 void istripe_pr_key_ask(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
 	struct istripe_pr_keys keys;
+	bool wanted;
 	int ret;
 
 	/* Error handling does not wait for another question; it is asked at the next poll. */
 	if (!mutex_trylock(&nexus->ask_lock))
 		return;
 	/* Another LUN may have its address, or it is asked everything soon. */
-	if (!istripe_session_is_invalid(session) && key_poll_is_due(nexus)) {
+	if (!istripe_session_is_invalid(session) && key_poll_is_due(nexus, &wanted)) {
 		ret = key_read(nexus, &keys);
 		if (!ret) {
 			nexus->found.keys.told = true;
 			nexus->found.keys.listed = keys.listed;
 			istripe_pr_key_found(nexus);
-		} else if (ret == -EBUSY) {
-			nexus->found.keys.busy = true;
-		} else if (ret == -ETIMEDOUT) {
-			/* The command still uses the session's page. */
-			istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
+		} else {
+			nexus->found.keys.busy = ret == -EBUSY;
+			key_not_told(nexus, wanted, ret);
 		}
+		/* The command still uses the session's page. */
+		if (ret == -ETIMEDOUT)
+			istripe_session_fault(session, ret, "no answer to PERSISTENT RESERVE IN");
 	}
 	mutex_unlock(&nexus->ask_lock);
 }
