@@ -16,8 +16,8 @@ from lab import dm, fio, ghost, istripe, leaks, memory, network, storage
 from lab.disk import Direct
 from lab.shell import LabError, read, run, status, udev_settle, wait_for, write
 from scripted.scenario import Scenario
-from scripted.scsi import SERVICE_ACTION_IN_16, TASK_SET_FULL, Result
-from scripted.steps import on_write
+from scripted.scsi import SERVICE_ACTION_IN_16, TASK_SET_FULL, WRITE_16, Result
+from scripted.steps import instead, on_write
 
 MIB = 1 << 20
 #: What a whole test may add to unreclaimable memory: noise of the kernel, not a leak per round.
@@ -307,11 +307,11 @@ def full(times):
     return Scenario("full", hooks=on_write(action), times=times)
 
 
-def dirty(server, link, make_volume, times, write_to=os.pwrite, count=256 << 10):
+def dirty(server, link, make_volume, scenario, write_to=os.pwrite, count=256 << 10, **settings):
     """A volume, its disk, open, and what is only in its page cache."""
-    target = server.load(full(times))
+    target = server.load(scenario)
     volume = make_volume(SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index),
-                         path={"portal": f"{link.address}:{server.port}"})
+                         path={"portal": f"{link.address}:{server.port}"}, **settings)
     disk = os.open(volume.enable(), os.O_RDWR)
     data = os.urandom(count)
     server.arm()
@@ -322,7 +322,7 @@ def dirty(server, link, make_volume, times, write_to=os.pwrite, count=256 << 10)
 
 def test_forced_writes_back(server, link, make_volume):
     """What is dirty is written, also by a target that is too busy at first."""
-    volume, disk, target, data = dirty(server, link, make_volume, 8)
+    volume, disk, target, data = dirty(server, link, make_volume, full(8))
     try:
         assert volume.force_down()
     finally:
@@ -346,7 +346,8 @@ def test_forced_waits_for_a_throttled_cgroup(server, link, make_volume):
                        preexec_fn=group.add_self)
 
     with groups:
-        volume, disk, target, data = dirty(server, link, make_volume, 1, write_throttled, 4096)
+        volume, disk, target, data = dirty(server, link, make_volume, full(1), write_throttled,
+                                             4096)
         try:
             assert volume.force_down()
         finally:
@@ -359,7 +360,7 @@ def test_forced_waits_for_a_throttled_cgroup(server, link, make_volume):
 @pytest.mark.allow_log("(error|lost).* dev istripe", "the last writes fail on purpose")
 def test_forced_says_what_is_lost(server, link, make_volume, kernel_log):
     """A target that is busy for ever is not waited for for ever, and the loss is an error."""
-    volume, disk, target, data = dirty(server, link, make_volume, 1 << 30)
+    volume, disk, target, data = dirty(server, link, make_volume, full(1 << 30))
     start = time.monotonic()
     try:
         assert not volume.force_down()
@@ -373,6 +374,28 @@ def test_forced_says_what_is_lost(server, link, make_volume, kernel_log):
     server.target.run.armed = False
     volume.enable()
     assert volume.last_error() == ""
+
+
+@pytest.mark.allow_log("(error|lost).* dev istripe", "the last writes fail on purpose")
+def test_forced_gives_up_a_silent_lun(server, link, make_volume, kernel_log):
+    """It takes writes, and answers none. Those that it has are waited for, and it gets no others."""
+    def write_in_requests(disk, data, offset):
+        device = os.fstat(disk).st_rdev
+        write(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/queue/max_sectors_kb", 4)
+        os.pwrite(disk, data, offset)
+
+    silent = Scenario("silent", hooks=instead(opcode=WRITE_16), times=1 << 30)
+    volume, disk, target, _ = dirty(server, link, make_volume, silent, write_in_requests, 64 << 10,
+                                    queue_depth=2, command_timeout_ms=25000)
+    try:
+        assert not volume.force_down()
+    finally:
+        os.close(disk)
+    assert kernel_log.matching("nothing has been written for .*: what waits fails, the disk goes")
+    assert kernel_log.matching("and 16 of its last writes have failed")
+    # Those in flight, and perhaps once more.
+    assert 2 <= target.run.hits <= 4
+    assert not volume.enabled() and server.violations() == []
 
 
 @pytest.mark.allow_log("error, dev istripe", "the write that fails")

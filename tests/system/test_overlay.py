@@ -21,6 +21,8 @@ from lab.shell import LabError, on_failure, read, run, status, wait_for, write
 from lab.uevents import Uevents
 from scripted.ghost import Gate, Holder, Resets
 from scripted.scenario import Scenario
+from scripted.scsi import WRITE_16
+from scripted.steps import instead
 
 MIB = 1 << 20
 AT, SIZE = ghost.AT, ghost.SIZE
@@ -480,3 +482,33 @@ def test_two_targets_of_one_name(make_server, make_volume, links):
         back(volume)
         same(target.disk.data[AT:AT + SIZE], newest, "what the target has")
         same(disk.read(AT, SIZE), newest, "what is read")
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",
+                       "what is kept cannot be written")
+def test_down_with_a_silent_lun(make_server, make_volume, links, kernel_log):
+    """It takes the first page of what is kept, and does not answer: it gets none of the others."""
+    servers, holder, pages = [make_server(), make_server()], Holder(), 8
+    holder.server = servers[0]
+    target = servers[0].load(Scenario("keeps a write", hooks=holder.hooks()))
+    silent = servers[1].load(Scenario("silent", hooks=instead(opcode=WRITE_16), times=1 << 30))
+    silent.disk = target.disk
+    volume = ghost.volume_over(make_volume, links, [server.port for server in servers], target,
+                               fence="auto", ghost_timeout_ms=1000, command_timeout_ms=25000)
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, noise(pages * SIZE, "older"))
+        heal = ghost.silent(links[0], servers[0].port)
+        try:
+            writer.finish()
+            disk.write(AT, noise(pages * SIZE, "newer"))
+            servers[1].arm()
+            disk.close()
+            with pytest.raises(OSError) as failed:
+                volume.disable()
+        finally:
+            heal()
+            holder.release()
+    assert failed.value.errno == errno.EIO
+    assert kernel_log.matching(f"{pages * SIZE} bytes of overlays cannot be written: the LUN may")
+    # The copy in flight, and perhaps once more.
+    assert 1 <= silent.run.hits <= 3

@@ -60,8 +60,10 @@ static void writeback_work(struct work_struct *work)
 	}
 	pr_err("%s: nothing has been written for %u ms: what waits fails, the disk goes\n",
 	       volume->name, ISTRIPE_WRITEBACK_MS);
-	for (i = 0; i < volume->leg_count; i++)
+	for (i = 0; i < volume->leg_count; i++) {
+		WRITE_ONCE(volume->legs[i]->given_up, true);
 		istripe_leg_expire(volume->legs[i]);
+	}
 }
 
 /* Ports in transition will take the data. */

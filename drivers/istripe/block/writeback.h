@@ -5,8 +5,9 @@
  * del_gendisk() has dirty data written. A leg that has no live nexus then, or serves nothing, fails
  * them at once. A leg that serves goes on as ever: commands that the target is too busy for are
  * sent again, lost ones wait for their nexus. When none has succeeded for ISTRIPE_WRITEBACK_MS, and
- * requests have waited all that time, nothing waits any more. Data that are not requests yet, as in
- * a cgroup that io.max throttles, are waited for.
+ * requests have waited all that time, nothing waits any more, and nothing is sent: only what the
+ * target has is waited for, until it times out. Data that are not requests yet, as in a cgroup that
+ * io.max throttles, are waited for.
  */
 #ifndef ISTRIPE_BLOCK_WRITEBACK_H
 #define ISTRIPE_BLOCK_WRITEBACK_H
