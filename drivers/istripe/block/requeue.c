@@ -35,35 +35,36 @@ static void requeue_kick(struct istripe_requeue *requeue)
 		queue_work(requeue->volume->requeue_wq, &requeue->work);
 }
 
+/* Without a reference to the queue the end must not look for what goes with the disk. */
+static void requeue_endio(struct request_queue *queue, struct bio *bio)
+{
+	bool alive = percpu_ref_tryget(&queue->q_usage_counter);
+
+	if (!alive) {
+		bio_clear_flag(bio, BIO_QOS_THROTTLED);
+		bio_clear_flag(bio, BIO_QOS_MERGED);
+	}
+	bio_endio(bio);
+	if (alive)
+		percpu_ref_put(&queue->q_usage_counter);
+}
+
+/* Its request has a reference to the queue, but a clone that a dying queue refuses has none. */
 static void requeue_end(struct bio *clone)
 {
+	struct request_queue *queue = bdev_get_queue(clone->bi_bdev);
 	struct bio *bio = clone->bi_private;
 
 	/* A bio that others are chained to may have an error of theirs. */
 	if (clone->bi_status)
 		bio->bi_status = clone->bi_status;
 	bio_put(clone);
-	bio_endio(bio);
+	requeue_endio(queue, bio);
 }
 
 static bool bio_is_clone(const struct bio *bio)
 {
 	return bio->bi_end_io == requeue_end;
-}
-
-/* Ends a bio that is not submitted again: the disk is dead. */
-static void requeue_fail(struct request_queue *queue, struct bio *bio)
-{
-	bool alive = percpu_ref_tryget(&queue->q_usage_counter);
-
-	/* Without a reference to the queue its end must not look for what goes with the disk. */
-	if (!alive) {
-		bio_clear_flag(bio, BIO_QOS_THROTTLED);
-		bio_clear_flag(bio, BIO_QOS_MERGED);
-	}
-	bio_io_error(bio);
-	if (alive)
-		percpu_ref_put(&queue->q_usage_counter);
 }
 
 /*
@@ -77,7 +78,8 @@ static void requeue_submit(struct istripe_requeue *requeue, struct bio *bio)
 	struct bio *clone;
 
 	if (test_bit(GD_DEAD, &disk->state)) {
-		requeue_fail(disk->queue, bio);
+		bio->bi_status = BLK_STS_IOERR;
+		requeue_endio(disk->queue, bio);
 		return;
 	}
 	clone = bio_alloc_clone(bio->bi_bdev, bio, GFP_NOIO, &requeue->clones);
