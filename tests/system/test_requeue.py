@@ -377,6 +377,7 @@ def test_a_partition_counts_what_was_kept(make_server, make_volume, link):
     legs.volume.disable()
     name = Path(legs.volume.enable()).resolve().name + "p1"
     stat = Path("/sys/class/block") / name / "stat"
+    kept = legs.volume.leg_sysfs(1) / "kept_bios"
     wait_for("the partition", stat.exists, LIMIT_S)
     udev_settle()
 
@@ -387,15 +388,20 @@ def test_a_partition_counts_what_was_kept(make_server, make_volume, link):
         finally:
             os.close(fd)
 
-    def sectors_read():
-        return int(read(stat).split()[2])
+    def reads():
+        """Completed, and their sectors."""
+        words = read(stat).split()
+        return int(words[0]), int(words[2])
 
     with ThreadPoolExecutor(WAITING) as pool, on_failure(legs.volume.force_down):
         legs.begin()
-        before = sectors_read()
+        completed, sectors = reads()
         waiting = submit_all(pool, True, one)
-        wait_for("all to wait", lambda: waiting_threads() >= WAITING, LIMIT_S)
+        wait_for("the others to be kept, and to count as nothing", lambda: (
+            read(kept) == str(WAITING - PART) and reads() == (completed, sectors)), LIMIT_S)
         legs.end()
         assert [each.result(LIMIT_S) for each in waiting] == [BLOCK] * WAITING
-        assert sectors_read() - before == WAITING * BLOCK >> 9
+        wait_for("all to count once", lambda: reads() == (
+            completed + WAITING, sectors + (WAITING * BLOCK >> 9)), LIMIT_S)
+        assert read(kept) == "0"
     assert legs.violations() == []

@@ -907,6 +907,17 @@ def test_status_says_that_the_lun_is_busy(tool, ms):
     assert bool(re.search(r"busy +since 2500 ms +the LUN takes no command", out)) == (ms != "0")
 
 
+@pytest.mark.parametrize("bios", ["0", "30"])
+def test_status_says_what_is_kept(tool, bios):
+    tool.run("create", "db", "--leg", LEG)
+    make_live(tool)
+    tool.put("sys/block/istripe0/istripe/legs/0/kept_bios", bios)
+    out = tool.run("status", "db")[0]
+    assert bool(re.search(r"kept +30 +bios +wait without a request until the leg answers", out)) == (bios != "0")
+    leg = json.loads(tool.run("status", "--json", "db")[0])["volumes"][0]["legs"][0]
+    assert leg["kept_bios"] == int(bios)
+
+
 @pytest.mark.parametrize("unfenced", ["0", "1"])
 def test_status_says_which_path_keeps_all_io_back(tool, unfenced):
     tool.run("create", "db", "--leg", LEG)

@@ -20,6 +20,7 @@ VALUES = [
     (f"{BASE}/legs/1/retried", "4", "istripe_leg_retried_commands_total", {"leg": "1"}, 4),
     (f"{BASE}/legs/1/write_protected", "refused", "istripe_leg_write_protected", {"leg": "1"}, 1),
     (f"{BASE}/legs/1/busy_ms", "11000", "istripe_leg_busy_seconds", {"leg": "1"}, 11),
+    (f"{BASE}/legs/1/kept_bios", "30", "istripe_leg_kept_bios", {"leg": "1"}, 30),
     (f"{BASE}/legs/1/down_ms", "2500", "istripe_leg_down_seconds", {"leg": "1"}, 2.5),
     (f"{PATH}/unfenced", "1", "istripe_path_unfenced", {"leg": "1", "path": "0"}, 1),
     (f"{PATH}/faults", "5", "istripe_path_faults_total", {"leg": "1", "path": "0"}, 5),

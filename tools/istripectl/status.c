@@ -456,6 +456,16 @@ static void busy_row(struct table *table, const struct live *live, int indent)
 		    alloc_text("the LUN takes no command, each is sent again and again"));
 }
 
+/* They have no request yet, so the disk's statistics do not have them. */
+static void kept_row(struct table *table, const struct live *live, int indent)
+{
+	const char *bios = settings_value(&live->values, "kept_bios");
+
+	if (*bios && strcmp(bios, "0"))
+		row(table, alloc_printf("%*skept", indent, ""), bios, alloc_text("bios"),
+		    alloc_text("wait without a request until the leg answers"));
+}
+
 /* No path takes I/O: since when, until when it waits, and why, if paths are live. */
 static void outage_row(struct table *table, const struct live *live, int indent)
 {
@@ -496,6 +506,7 @@ static void leg_rows(struct table *table, const char *name, const struct live *v
 	overlay_row(table, live, indent + 2);
 	unserved_row(table, live, indent + 2);
 	busy_row(table, live, indent + 2);
+	kept_row(table, live, indent + 2);
 	outage_row(table, live, indent + 2);
 	slow_compare(paths, &group);
 	for (i = 0; paths && i < paths->child_count; i++)

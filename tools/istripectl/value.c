@@ -129,8 +129,9 @@ static bool is_number(const char *name)
 {
 	static const char *const names[] = {
 		"cid", "commands", "commands_in_flight", "connections", "events", "faults",
-		"ghost_writes", "index", "login_failures", "reconnects", "redriven", "retried",
-		"retries", "session", "tsih", "port_group", "waiting_writes", "MaxConnections", NULL
+		"ghost_writes", "index", "kept_bios", "login_failures", "reconnects", "redriven",
+		"retried", "retries", "session", "tsih", "port_group", "waiting_writes",
+		"MaxConnections", NULL
 	};
 	static const char *const endings[] = {
 		"_bytes", "_length", "_ms", "_us", "_depth", "_sn", "_tag", "_errors", "_sent",

@@ -2,7 +2,8 @@
 /*
  * Times of commands that were answered with GOOD: a histogram for each path and kind of request, in
  * counters of each processor. The time begins with the block layer's request, so pauses and losses
- * count as the user sees them. The path that has answered counts it.
+ * count as the user sees them, but not the time that its bios were kept before (requeue.h). It is
+ * the path that has answered that counts it.
  */
 #ifndef ISTRIPE_BLOCK_LATENCY_H
 #define ISTRIPE_BLOCK_LATENCY_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/blk-cgroup.h>
 #include <linux/blk-mq.h>
+#include <linux/part_stat.h>
 
 #include "block/io.h"
 #include "block/leg.h"
@@ -96,6 +97,7 @@ static struct bio *requeue_take(struct istripe_requeue *requeue)
 
 	spin_lock_bh(&requeue->lock);
 	bio = bio_list_pop(&requeue->bios);
+	WRITE_ONCE(requeue->kept, requeue->kept - !!bio);
 	spin_unlock_bh(&requeue->lock);
 	return bio;
 }
@@ -154,17 +156,29 @@ static void requeue_take_bios(struct request *rq, struct bio_list *bios)
 	rq->__data_len = 0;
 }
 
+/* The block layer counts a request that ends as done, and will count the one that comes again. */
+static void requeue_uncount(const struct request *rq)
+{
+	if (!(rq->rq_flags & RQF_IO_STAT))
+		return;
+	part_stat_lock();
+	part_stat_dec(rq->part, ios[op_stat_group(req_op(rq))]);
+	part_stat_unlock();
+}
+
 static void requeue_keep(struct istripe_requeue *requeue, struct request *rq)
 {
 	struct bio_list taken, bios = BIO_EMPTY_LIST;
 	struct bio *bio;
 
+	requeue_uncount(rq);
 	requeue_take_bios(rq, &taken);
 	while ((bio = bio_list_pop(&taken))) {
 		bio_clear_polled(bio);
 		bio_list_add(&bios, requeue_origin(bio));
 	}
 	spin_lock_bh(&requeue->lock);
+	WRITE_ONCE(requeue->kept, requeue->kept + bio_list_size(&bios));
 	bio_list_merge(&requeue->bios, &bios);
 	spin_unlock_bh(&requeue->lock);
 	/* See istripe_requeue_task_end(). While the request is there, so is the queue. */

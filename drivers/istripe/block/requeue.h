@@ -27,8 +27,9 @@ struct istripe_requeue {
 	struct istripe_volume *volume;
 	atomic_t tasks;			/* of requests, that have not ended */
 	unsigned long answered;		/* jiffies: one ended, or began when there was no other */
-	spinlock_t lock;		/* a leaf, bh disabled; for @bios */
+	spinlock_t lock;		/* a leaf, bh disabled; for @bios and @kept */
 	struct bio_list bios;		/* those that are kept */
+	u32 kept;			/* their number */
 	struct work_struct work;	/* submits them, in clones */
 	struct bio_set clones;
 };

@@ -85,6 +85,7 @@ static ssize_t leg_emit_events(const struct istripe_leg *leg, char *page)
 	_row(waiting_ms, sysfs_emit(page, "%u\n", leg_waiting_ms(leg)))			\
 	_row(last_error, leg_emit_last_error(leg, page))				\
 	_row(busy_ms, sysfs_emit(page, "%u\n", istripe_allowance_busy_ms(leg)))		\
+	_row(kept_bios, sysfs_emit(page, "%u\n", READ_ONCE(leg->requeue.kept)))		\
 	_row(down_ms, sysfs_emit(page, "%u\n", istripe_outage_report_ms(leg)))		\
 	_row(recovery_left_ms, sysfs_emit(page, "%d\n", istripe_outage_report_left_ms(leg)))	\
 	_row(write_protected,								\
