@@ -4,6 +4,7 @@ administrator says that its target is dead, and the volume comes up over the oth
 """
 
 import errno
+import os
 
 import pytest
 
@@ -11,10 +12,13 @@ from lab.disk import Direct, noise, same
 from lab.ghost import FAST, KIB, Write, release, state
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
+from lab.pages import TOP
 from lab.shell import read, status, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import Scenario
 
+AGENT = TOP / "packaging/ocf/istripe"
+NOT_RUNNING = 7
 CHUNK = 64 * KIB
 NEWER = noise(4 * KIB, 2)
 
@@ -107,3 +111,36 @@ def test_a_target_that_does_not_come_back(legs, links, kernel_log):
             same(disk.read(number * CHUNK, 4 * KIB), NEWER, "the data on the disk")
     volume.disable()
     volume.enable()
+
+
+def agent(volume, action, wait_s=60):
+    """What Pacemaker runs."""
+    return status("env", f"PATH={TOOL.parent}:{os.environ['PATH']}", f"OCF_RESKEY_name={volume.name}",
+                  f"OCF_RESKEY_wait={wait_s}", AGENT, action)
+
+
+@pytest.mark.allow_log("error, dev istripe|I/O error|may still carry out", "the writes may fail")
+def test_no_other_host_before_the_path_is_back(legs, links):
+    """The resource agent's stop fails until then, and so does a probe: Pacemaker starts it nowhere."""
+    volume, servers = legs
+    leave_writes(volume, servers, links[0])
+    for _ in range(2):
+        code, said = agent(volume, "stop", 1)
+        assert code == 1 and "no other host may write to this LUN" in said
+        assert "ocf-exit-reason:" in said
+        assert agent(volume, "monitor")[0] == 1
+    links[0].set_up(True)
+    assert agent(volume, "stop")[0] == 0
+    assert agent(volume, "monitor")[0] == NOT_RUNNING
+    # As the other host does.
+    with Direct(volume.enable()) as disk:
+        for number, server in enumerate(servers):
+            disk.write(number * CHUNK, NEWER)
+            release(server, server.target)
+            assert "carried out" not in server.target.run.memory
+            same(disk.read(number * CHUNK, 4 * KIB), NEWER, "the data on the disk")
+        assert agent(volume, "monitor")[0] == 0
+        code, said = agent(volume, "stop")
+        assert code == 1 and "is up still" in said
+    assert agent(volume, "stop")[0] == 0
+    assert agent(volume, "stop")[0] == 0

@@ -168,7 +168,8 @@ def test_uninstall_leaves_what_is_of_a_package(built, installed, tmp_path):
     (tmp_path / "bin/rpm").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "bin/rpm").chmod(0o755)
     subprocess.run(["make", "-C", FOLDER, f"O={built}", f"PREFIX={tmp_path}/usr/local",
-                    f"UNITDIR={installed}", f"UDEVDIR={tmp_path}/usr/lib/udev/rules.d", "uninstall"],
+                    f"UNITDIR={installed}", f"UDEVDIR={tmp_path}/usr/lib/udev/rules.d",
+                    f"OCFDIR={tmp_path}/usr/lib/ocf/resource.d/istripe", "uninstall"],
                    env={**os.environ, "PATH": f"{dpkg.parent}:{os.environ['PATH']}"}, check=True)
     assert [file.name for file in (tmp_path / "usr").rglob("*istripe*") if file.is_file()] == [
         unit.name]

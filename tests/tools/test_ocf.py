@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The resource agent for Pacemaker: what it runs, and what its exit codes tell of a volume."""
+
+import os
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+from conftest import TOP
+
+AGENT = TOP / "packaging/ocf/istripe"
+SUCCESS, ERR_GENERIC, ERR_ARGS, ERR_UNIMPLEMENTED, ERR_CONFIGURED, NOT_RUNNING = 0, 1, 2, 3, 6, 7
+#: A volume that is up loses its disk and its writes, or keeps its disk; up ends what was left.
+TOOL = """#!/bin/sh
+echo "$*" >>ROOT/called
+volume=ROOT/config/db
+case $1 in
+up)
+	[ "$FAKE_UP" = 0 ] || exit "$FAKE_UP"
+	echo | tee $volume/legs/0/unfenced >$volume/legs/1/unfenced
+	echo 1 >$volume/enable ;;
+down)
+	if [ "$(cat $volume/enable)" = 1 ]; then
+		[ "$FAKE_DOWN" != used ] || exit 1
+		echo 0 >$volume/enable
+		[ "$FAKE_DOWN" != lost ] || exit 1
+	fi
+	[ "$FAKE_DOWN" != activating ] || exit 1
+	! grep -q . $volume/legs/*/unfenced ;;
+esac"""
+
+
+class Agent:
+    """The agent, with folders and programs of the test's own."""
+
+    def __init__(self, root):
+        self.root, self.volume = root, root / "config/db"
+        self.script = root / "agent"
+        text = AGENT.read_text(encoding="ascii")
+        for old, new in (("/sys/kernel/config/istripe", f"{root}/config"),
+                         ("/sys/block", f"{root}/block"), ("/etc/istripe", f"{root}/etc")):
+            assert old in text
+            text = text.replace(old, new)
+        self.script.write_text(text)
+        (root / "bin").mkdir()
+        for name, program in (("istripectl", TOOL.replace("ROOT", str(root))),
+                              ("udevadm", f'#!/bin/sh\necho "udevadm $*" >>{root}/called\n')):
+            (root / "bin" / name).write_text(program)
+            (root / "bin" / name).chmod(0o755)
+        (root / "etc").mkdir()
+        (root / "etc/db.conf").touch()
+
+    def put(self, enable="0", state="live", unfenced=""):
+        (self.volume / "legs/0").mkdir(parents=True, exist_ok=True)
+        (self.volume / "legs/1").mkdir(exist_ok=True)
+        for file, text in (("enable", enable), ("device", "istripe0" if enable == "1" else ""),
+                           ("last_error", "leg 0 path 0: nobody"), ("legs/0/unfenced", ""),
+                           ("legs/1/unfenced", unfenced)):
+            (self.volume / file).write_text(f"{text}\n")
+        disk = self.root / "block/istripe0/istripe"
+        disk.mkdir(parents=True, exist_ok=True)
+        (disk / "state").write_text(f"{state}\n")
+
+    def run(self, action, **env):
+        """(exit code, errors, what it has run)."""
+        (self.root / "called").write_text("")
+        done = subprocess.run(
+            ["sh", self.script, action], capture_output=True, text=True, check=False,
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "OCF_RESKEY_name": "db",
+                 "FAKE_UP": "0", **env})
+        assert not done.stdout or action == "meta-data"
+        return done.returncode, done.stderr, (self.root / "called").read_text().splitlines()
+
+
+@pytest.fixture
+def agent(tmp_path):
+    return Agent(tmp_path)
+
+
+def test_it_is_installed(built, tmp_path):
+    subprocess.run(["make", "-C", TOP / "tools/istripectl", f"O={built}", f"DESTDIR={tmp_path}",
+                    "install"], capture_output=True, check=True)
+    file = tmp_path / "usr/lib/ocf/resource.d/istripe/istripe"
+    assert file.read_text() == AGENT.read_text() and os.access(file, os.X_OK)
+
+
+def test_meta_data():
+    """Without Pacemaker's variables, as anybody."""
+    out = subprocess.run(["sh", AGENT, "meta-data"], env={"PATH": os.environ["PATH"]},
+                         stdout=subprocess.PIPE, check=True).stdout
+    tree = ElementTree.fromstring(out)
+    assert tree.tag == "resource-agent" and tree.get("name") == "istripe"
+    assert [(one.get("name"), one.get("required")) for one in tree.iter("parameter")] == [
+        ("name", "1"), ("wait", None)]
+    actions = {one.get("name"): one for one in tree.iter("action")}
+    assert set(actions) == {"start", "stop", "monitor", "validate-all", "meta-data"}
+    # As long as down, and an attempt to end what was left behind it, may take.
+    assert int(actions["stop"].get("timeout").removesuffix("s")) >= 120 + 30 + 60
+    assert actions["monitor"].get("interval") == "10s"
+
+
+@pytest.mark.parametrize("more, code", [
+    ({}, SUCCESS), ({"OCF_RESKEY_name": ""}, ERR_CONFIGURED),
+    ({"OCF_RESKEY_name": "../db"}, ERR_CONFIGURED), ({"OCF_RESKEY_name": "log"}, ERR_ARGS),
+])
+def test_validate_all(agent, more, code):
+    assert agent.run("validate-all", **more)[0] == code
+
+
+def test_other_actions(agent):
+    assert agent.run("promote")[0] == ERR_UNIMPLEMENTED
+
+
+@pytest.mark.parametrize("up, code", [
+    ("0", SUCCESS), ("1", ERR_GENERIC), ("130", ERR_GENERIC),
+    # What only the administrator mends, on this host: another one may have it right.
+    ("78", ERR_ARGS), ("2", ERR_ARGS),
+])
+def test_start(agent, up, code):
+    """The link to the disk is there when the next resource wants it."""
+    agent.put()
+    got, said, called = agent.run("start", FAKE_UP=up)
+    assert got == code
+    assert called == ["up --saved --wait 60 db",
+                      *(["udevadm settle --timeout=10 --exit-if-exists=/dev/istripe/db"]
+                        if not code else [])]
+    if code:
+        assert "ocf-exit-reason:volume db does not come up: leg 0 path 0: nobody" in said
+
+
+def test_start_waits_as_long_as_it_is_told(agent):
+    agent.put()
+    assert agent.run("start", OCF_RESKEY_wait="5min")[2][0] == "up --saved --wait 5min db"
+
+
+@pytest.mark.parametrize("state, code", [
+    ("live", SUCCESS), ("degraded", SUCCESS),
+    # I/O waits, for recovery_timeout_ms: no reason for another host to take over yet.
+    ("waiting", SUCCESS), ("failed", ERR_GENERIC), ("", ERR_GENERIC),
+])
+def test_monitor_of_a_volume_that_is_up(agent, state, code):
+    agent.put(enable="1", state=state)
+    got, said, called = agent.run("monitor")
+    assert (got, called) == (code, [])
+    assert ("ocf-exit-reason:" in said) == bool(code)
+
+
+def test_monitor_of_a_volume_that_is_down(agent):
+    """One that has left writes is not cleanly stopped: a probe, as after a clean-up, says so."""
+    assert agent.run("monitor")[::2] == (NOT_RUNNING, [])
+    agent.put()
+    assert agent.run("monitor")[:2] == (NOT_RUNNING, "")
+    agent.put(unfenced="0 2")
+    code, said, called = agent.run("monitor")
+    assert (code, called) == (ERR_GENERIC, [])
+    assert "ocf-exit-reason:volume db is down, but its target may still carry out" in said
+
+
+@pytest.mark.parametrize("down, code, called", [
+    ("", SUCCESS, ["down db"]),
+    ("used", ERR_GENERIC, ["down db"]),
+    # What has not reached the LUN, nothing will write any more.
+    ("lost", SUCCESS, ["down db", "down db"]),
+])
+def test_stop_of_a_volume_that_is_up(agent, down, code, called):
+    agent.put(enable="1")
+    got, said, ran = agent.run("stop", FAKE_DOWN=down)
+    assert (got, ran) == (code, called)
+    assert ("ocf-exit-reason:volume db is up still" in said) == bool(code)
+    assert agent.run("monitor")[0] == (SUCCESS if code else NOT_RUNNING)
+
+
+def test_stop_of_what_is_not_there(agent):
+    assert agent.run("stop") == (SUCCESS, "", [])
+
+
+def test_stop_ends_what_was_left(agent):
+    """A failover waits for the path as long as it may; until the path is back each stop is an error."""
+    agent.put(unfenced="1")
+    tried = ["down db", "down db", "up --wait 60 db"]
+    for _ in range(2):
+        code, said, called = agent.run("stop", FAKE_UP="1")
+        assert (code, called) == (ERR_GENERIC, tried)
+        assert "ocf-exit-reason:volume db is down, but its target may still carry out" in said
+    assert agent.run("stop") == (SUCCESS, "", [*tried, "down db"])
+    assert agent.run("monitor")[0] == NOT_RUNNING
+
+
+def test_stop_beside_the_unit(agent):
+    """It is just bringing the volume up, and does so again: no other host may have it."""
+    agent.put()
+    assert agent.run("stop", FAKE_DOWN="activating")[0] == ERR_GENERIC
