@@ -207,6 +207,9 @@ SILENT = "the target has been silent for 5000 ms"
 CONFIG = "/sys/kernel/config/istripe/db"
 FSTAB_OPTIONS = "_netdev,nofail,x-systemd.device-timeout=infinity"
 FSTAB = f"/srv xfs {FSTAB_OPTIONS} 0 0"
+CIB = "var/lib/pacemaker/cib/cib.xml"
+AGENT = '<primitive class="ocf" provider="istripe" type="istripe"><nvpair name="name" value="db"/>'
+PACEMAKER = file("etc/systemd/system/multi-user.target.wants/pacemaker.service", "")
 FAULTS = [
     # Volume and paths
     ("state", file("sys/block/istripe0/istripe/state", "waiting"), "waiting", "live",
@@ -509,6 +512,20 @@ FAULTS = [
      "systemctl enable --now istripe@db.service"),
     ("unit", unit_is_gone, "istripe@db.service is not enabled", "enabled",
      "systemctl enable --now istripe@db.service"),
+    # A host that was fenced would bring it up beside the one that has taken it over.
+    *(("unit", both(has, file(CIB, cib)),
+       "istripe@db.service is enabled, and Pacemaker has the volume, too",
+       "a unit that is not enabled", "systemctl disable istripe@db.service")
+      for has, cib in (
+          (PACEMAKER, AGENT), (PACEMAKER, '<primitive class="systemd" type="istripe@db"/>'),
+          (file("etc/systemd/system/multi-user.target.wants/pacemaker_remote.service", ""),
+           '<primitive class="systemd" type="istripe@db.service"/>'),
+          (file("proc/88/comm", "pacemakerd"), AGENT))),
+    ("unit", both(PACEMAKER, file("boot/vmlinuz-6.12.0-2", ""),
+                  without("etc/systemd/system/multi-user.target.wants/istripe@db.service"),
+                  file("lib/modules/6.12.0-2/modules.dep", "kernel/a.ko: kernel/b.ko")),
+     "Linux 6.12.0-2 has no module istripe", "the module for each kernel that is installed",
+     "make install KDIR=/lib/modules/6.12.0-2/build"),
     ("unit", both(file("boot/vmlinuz-6.1.0-9", ""), file("boot/vmlinuz-6.12.0-2", ""),
                   file("lib/modules/6.1.0-9/modules.dep", "updates/dkms/istripe.ko.xz: kernel/a.ko"),
                   file("lib/modules/6.12.0-2/modules.dep", "kernel/a.ko: kernel/b.ko"),
@@ -685,6 +702,13 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     file("etc/crypttab", "safe /dev/istripe/db none luks,_netdev"),
     file("etc/crypttab", "safe /dev/istripe/db none luks,noauto"),
     file("etc/crypttab", "safe /dev/istripe/db none _netdev,nofail,x-systemd.device-timeout=0"),
+    # A volume of this host alone, or one that the cluster brings up; a cluster that is no more.
+    *(both(PACEMAKER, file(CIB, cib))
+      for cib in (AGENT.replace('"db"', '"log"'), '<nvpair name="database" value="db"/>',
+                  '<primitive class="systemd" type="istripe@db2"/>')),
+    both(PACEMAKER, file(CIB, AGENT),
+         without("etc/systemd/system/multi-user.target.wants/istripe@db.service")),
+    file(CIB, AGENT), PACEMAKER,
     # Paths over a bond of several ports.
     bond,
     # A VRF, its port, and an address of either.

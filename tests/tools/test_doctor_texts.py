@@ -89,6 +89,10 @@ def told(tool, code):
 @pytest.mark.parametrize("plant, text", [
     (without("proc/77/comm"), "multipathd does not run"),
     (without("sys/block/istripe0/istripe/state"), "the state cannot be read"),
+    *((both(without("etc/systemd/system/multi-user.target.wants/istripe@db.service"), pacemaker),
+       "istripe@db.service is not enabled: a cluster manager may bring the volume up")
+      for pacemaker in (file("etc/systemd/system/multi-user.target.wants/pacemaker.service", ""),
+                        file("proc/88/comm", "pacemakerd"))),
     (without(f"{QUEUE}/scheduler"), "the scheduler cannot be read"),
     (file(f"{QUEUE}/read_ahead_kb", "0"), "read-ahead is off"),
     (file(f"{QUEUE}/write_cache", "write through"),

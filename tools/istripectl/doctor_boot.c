@@ -14,6 +14,7 @@
 #include "fact.h"
 #include "module.h"
 #include "overridden.h"
+#include "pacemaker.h"
 #include "place.h"
 #include "plan.h"
 #include "text.h"
@@ -198,22 +199,41 @@ static void kernels_check(struct doctor *doctor)
 	free(dir);
 }
 
+static void unit_not_enabled(struct doctor *doctor, const struct doctor_volume *volume,
+			     const char *unit)
+{
+	if (pacemaker_is_used()) {
+		doctor_skip(doctor, "%s is not enabled: a cluster manager may bring the volume up",
+			    unit);
+		kernels_check(doctor);
+		return;
+	}
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_printf("%s is not enabled", unit),
+		.wanted = alloc_text("enabled"),
+		.next = alloc_printf("systemctl enable %s%s", volume->up ? "--now " : "", unit),
+	},
+	"nothing brings the volume up after a reboot");
+}
+
 void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume)
 {
 	char *unit = alloc_printf("istripe@%s.service", volume->name);
 
 	if (!fact_is_dir(place_path("/run/systemd/system")))
 		doctor_skip(doctor, "systemd does not run");
-	else if (unit_is_enabled(unit))
-		kernels_check(doctor);
-	else
+	else if (!unit_is_enabled(unit))
+		unit_not_enabled(doctor, volume, unit);
+	else if (pacemaker_is_used() && pacemaker_has(volume->name))
 		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_printf("%s is not enabled", unit),
-			.wanted = alloc_text("enabled"),
-			.next = alloc_printf("systemctl enable %s%s", volume->up ? "--now " : "",
-					     unit),
+			.measured = alloc_printf("%s is enabled, and Pacemaker has the volume, too",
+						 unit),
+			.wanted = alloc_text("a unit that is not enabled"),
+			.next = alloc_printf("systemctl disable %s", unit),
 		},
-		"nothing brings the volume up after a reboot");
+		"a boot brings the volume up here, also while another host has it");
+	else
+		kernels_check(doctor);
 	free(unit);
 }
 
