@@ -480,6 +480,27 @@ def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hoo
     assert server.violations() == []
 
 
+def test_after_a_write_was_sent_without_it_by_a_path_that_is_missing(server, make_volume, links):
+    """The volume comes up without the path, which is added later."""
+    resets = []
+    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets))
+    volume = paths.volume
+    with Direct(volume.enable()) as disk:
+        send_without_it(paths, disk)
+        write(volume.path / "enable", 0)
+    names = {*volume.path_settings, "portal", "isid"}
+    settings = {name: read(volume.path / name) for name in names}
+    volume.path.rmdir()
+    volume.disable()
+    volume.enable()
+    paths.gate.open(ISIDS[0])
+    write(volume.add_path(0, settings) / "enable", 1)
+    wait_for("both paths", lambda: state(volume) == "live" and path_is(volume, 0, True), 60)
+    assert resets == [ISIDS[0]]
+    volume.disable()
+    assert server.violations() == []
+
+
 @DRAINS
 @pytest.mark.parametrize("goes", [True, False], ids=["removed", "stays"])
 def test_not_in_another_portal_group(server, make_volume, links, goes, hooks, expected):

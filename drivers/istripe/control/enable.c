@@ -293,6 +293,16 @@ static struct istripe_volume *volume_start(struct istripe_volume_dir *volume,
 	return ERR_PTR(ret);
 }
 
+/* A path that is not in use, or has no directory, may come, and has to know then. */
+static void leg_forget(struct istripe_leg_dir *leg)
+{
+	u32 i;
+
+	for (i = 0; i < ISTRIPE_PATHS_MAX; i++)
+		if (leg->paths[i] && leg->paths[i]->base.pinned)
+			memset(leg->saved[i], 0, sizeof(leg->saved[i]));
+}
+
 /* From now on the volume knows, and what is dead is not to come back with a path. */
 static void volume_forget(struct istripe_volume_dir *volume)
 {
@@ -301,7 +311,7 @@ static void volume_forget(struct istripe_volume_dir *volume)
 	lockdep_assert_held(&volume->lock);
 	for (i = 0; i < ISTRIPE_LEGS_MAX; i++)
 		if (volume->legs[i])
-			memset(volume->legs[i]->saved, 0, sizeof(volume->legs[i]->saved));
+			leg_forget(volume->legs[i]);
 }
 
 /* From starting to up or down again. */
