@@ -6,6 +6,7 @@ import hashlib
 import re
 import shutil
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,6 +14,8 @@ from conftest import PATIENCE
 from lab import istripe, lio, md, network, storage
 from lab.disk import Direct, noise, same
 from lab.shell import LabError, read, run, wait_for, write
+from scripted.conn import Drop
+from scripted.ghost import NOT_SUPPORTED, REJECTED, Holder, completes, discards
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, WRITE_16, Result
 
@@ -684,6 +687,93 @@ def test_a_wipe_without_an_answer(make_scripted, server, kernel_log):
     assert target.run.hits == 1
     assert kernel_log.matching("lost while old signatures were overwritten")
     create(volume, "force")
+
+
+@pytest.fixture
+def left_zeroes(make_scripted, server):
+    """left_zeroes(reset): a volume whose array could not be made, of which nothing is remembered, and
+    the holder of a write of zeroes to what will be data.
+    """
+    away = []
+
+    async def on_login(_run, _conn, _pdu):
+        if away:
+            raise Drop
+        return False
+
+    def make(reset):
+        holder = Holder(reset)
+        holder.server = server
+        volume, target = make_scripted(
+            Scenario("keeps zeroes", hooks={**holder.hooks(), "on_login": on_login}), metadata="md")
+        place = len(target.disk.data) - 8 * KIB
+        target.disk.data[place:place + len(md.MAGIC)] = md.MAGIC
+        holder.hold(place)
+        with ThreadPoolExecutor(1) as pool:
+            making = pool.submit(create, volume, "force")
+            wait_for("the write that is held", holder.held)
+            away.append(True)
+            assert network.kill_connections(port=server.port)
+            with pytest.raises(istripe.EnableError):
+                making.result(60)
+        volume.delete()
+        away.clear()
+        holder.resets = 0
+        return volume.create(), holder
+
+    return make
+
+
+def check_zeroes(volume, holder):
+    """They do not come over the data."""
+    with Direct(f"/dev/{volume.device()}") as disk:
+        at = volume.size_bytes() - 64 * KIB
+        data = noise(64 * KIB, 1)
+        disk.write(at, data)
+        holder.release()
+        same(disk.read(at, len(data)), data, "what was read")
+
+
+def test_zeroes_that_an_attempt_has_left(left_zeroes, server):
+    """The target has not ended them with their session."""
+    volume, holder = left_zeroes(discards)
+    create(volume, "force")
+    check_zeroes(volume, holder)
+    assert holder.resets == 1 and not holder.carried_out
+    assert server.violations() == []
+
+
+def test_nothing_is_made_while_zeroes_may_come(left_zeroes, server):
+    """The reset of the LUN is not answered before they are carried out."""
+    volume, holder = left_zeroes(completes)
+    write(volume.config / "metadata_create", "force")
+    refuse(volume, "the target may still carry out writes of an earlier attempt: "
+                   "LOGICAL UNIT RESET is unanswered")
+    holder.release()
+    create(volume, "force")
+    check_zeroes(volume, holder)
+    assert holder.carried_out == 1
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("response", [NOT_SUPPORTED, REJECTED])
+def test_a_target_that_refuses_resets(make_scripted, server, response):
+    """It is believed, though not at its first word if that may pass."""
+    resets = []
+
+    async def refuses(run, conn, pdu):
+        resets.append(pdu.flags & 0x7F)
+        await run.target.answer_task_management(conn, pdu, response)
+        return True
+
+    volume, _ = make_scripted(Scenario("no reset", hooks={"on_tmf": refuses}), metadata="md")
+    create(volume, "force")
+    asked = len(resets)
+    assert asked == 1 if response == NOT_SUPPORTED else asked >= 3
+    assert read(volume.leg_sysfs(0) / "lun_reset") == "unsupported"
+    volume.disable()
+    volume.enable()
+    assert len(resets) == asked
 
 
 # Several paths to a leg

@@ -57,7 +57,8 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 
 /*
  * Linux's own target: then no reset is sent (P100). Not after a session of several connections, nor
- * in another portal group than that of the old session. @waits: that one is the last.
+ * in another portal group than that of the old session, if that is known or something waits.
+ * @waits: that session is the last one.
  */
 static bool fence_login_drains(const struct istripe_nexus *nexus, bool waits)
 {
@@ -65,8 +66,8 @@ static bool fence_login_drains(const struct istripe_nexus *nexus, bool waits)
 	bool known = waits ? nexus->tpgt_known : nexus->undrained.tpgt_known;
 	u16 tpgt = waits ? nexus->tpgt : nexus->undrained.tpgt;
 
-	return session->quirks.login_drains && !nexus->several && known &&
-	       session->tpgt_known && session->tpgt == tpgt;
+	return session->quirks.login_drains && !nexus->several &&
+	       (known ? session->tpgt_known && session->tpgt == tpgt : !waits);
 }
 
 /* For what does not wait no LUN is reset in vain, nor one that may hang of it. */
@@ -84,10 +85,31 @@ static int fence_end_old_commands(struct istripe_nexus *nexus, bool waits)
 	return 0;
 }
 
+static void fence_undrained_why(const struct istripe_nexus *nexus, bool waits,
+				struct istripe_reason *why)
+{
+	const char *result = istripe_lun_reset_results[READ_ONCE(nexus->leg->lun_reset)];
+
+	if (waits)
+		istripe_reason_set(why,
+				   "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
+				   result);
+	else
+		istripe_reason_set(why,
+				   "the target may still carry out writes of an earlier attempt: LOGICAL UNIT RESET is %s",
+				   result);
+}
+
+/* Over a port that takes I/O nothing is wiped before the target has answered. */
+static bool fence_wipes(const struct istripe_nexus *nexus)
+{
+	return READ_ONCE(nexus->leg->volume->metadata.wipes) &&
+	       istripe_alua_usable(nexus->found.access.state);
+}
+
 static int fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	bool waits = istripe_leg_nexus_waits(nexus);
-	struct istripe_leg *leg = nexus->leg;
 	int ret;
 
 	/* Another LUN does not have these commands; its nexus is about to be refused. */
@@ -95,12 +117,10 @@ static int fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 		return 0;
 	ret = fence_end_old_commands(nexus, waits);
 	/* Their writes have been sent again by fence_confirm or fence_timeout_ms: I/O goes on. */
-	if (!waits && (ret == -ETIMEDOUT || ret == -EIO))
+	if (!waits && !fence_wipes(nexus) && (ret == -ETIMEDOUT || ret == -EIO))
 		return 0;
 	if (ret && ret != -EOPNOTSUPP) {
-		istripe_reason_set(why,
-				   "writes wait, the target may still carry out those of the lost session: LOGICAL UNIT RESET is %s; it is asked again",
-				   istripe_lun_reset_results[READ_ONCE(leg->lun_reset)]);
+		fence_undrained_why(nexus, waits, why);
 		return ret;
 	}
 	istripe_leg_nexus_fenced(nexus);

@@ -467,6 +467,7 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 	share->chunk_bytes = first->chunk_sectors << SECTOR_SHIFT;
 	share->offset_sectors = first->data_offset_sectors;
 	share->sectors = istripe_md_share_sectors(first);
+	WRITE_ONCE(volume->metadata.wipes, false);
 	return 0;
 }
 

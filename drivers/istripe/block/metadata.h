@@ -40,6 +40,7 @@ struct istripe_metadata_growth {
 struct istripe_metadata {
 	enum istripe_metadata_kind kind;
 	bool known;		/* @legs are those of the start; set by release, read by acquire */
+	bool wipes;		/* it starts with force: each login drains before, see fence.c */
 	struct istripe_md *legs;	/* superblock of each leg; NULL: no metadata */
 	struct istripe_metadata_growth growth;
 };

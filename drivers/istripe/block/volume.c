@@ -324,6 +324,7 @@ static struct istripe_volume *volume_create(const struct istripe_volume_params *
 	volume_count_queues(volume, params);
 	volume->command_timeout_ms = params->command_timeout_ms;
 	volume->recovery_timeout_ms = params->recovery_timeout_ms;
+	volume->metadata.wipes = params->metadata_create == ISTRIPE_METADATA_FORCE;
 	INIT_WORK(&volume->scan_work, volume_scan_work);
 	init_completion(&volume->scanned);
 	istripe_announce_init(&volume->announce);
