@@ -125,7 +125,7 @@
 	     (timers.ping_interval_ms, 0, 3600000))					\
 	_row(ping_timeout_ms, live, keepalive, "3000", number,				\
 	     (timers.ping_timeout_ms, 100, 3600000))					\
-	_row(login_retry_max_ms, live, nothing, "10000", number,			\
+	_row(login_retry_max_ms, live, login_retry, "10000", number,			\
 	     (timers.login_retry_max_ms, 1000, 600000))					\
 	_row(dscp, live, sockets, "0", number, (socket.dscp, 0, 63))			\
 	_row(priority, live, sockets, "0", number, (socket.priority, 0, 7))		\

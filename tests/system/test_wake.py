@@ -438,6 +438,17 @@ def test_it_is_told_when_the_next_login_comes(make_volume, links, servers):
     assert logins(volume) == [0, 0]
 
 
+def test_a_shorter_wait_counts_at_once(make_volume, links, servers):
+    """It is written while the path waits for longer than that."""
+    volume = refusing(make_volume, links, servers, refuse(TOO_MANY))
+    volume.enable()
+    lose(links[0], servers[0])
+    wait_for("a long wait", lambda: logins(volume)[0] > 2000 * SOON_S // 2, 120)
+    servers[0].target.run.armed = False
+    write(volume.path / "login_retry_max_ms", 1000)
+    wait_live(volume, timeout_s=SOON_S // 2)
+
+
 @contextlib.contextmanager
 def other_nic():
     """flap(times): it comes up, without an address or a route, and goes again."""

@@ -542,6 +542,7 @@ static bool value_is_bad(const char *name, const char *value)
 #define NAME_OF_APPLY_nothing(_name)
 #define NAME_OF_APPLY_sockets(_name)
 #define NAME_OF_APPLY_keepalive(_name)
+#define NAME_OF_APPLY_login_retry(_name)
 #define NAME_OF_APPLY_login(_name)	#_name,
 #define NAME_OF_LOGIN(_name, _file, _apply, ...)	NAME_OF_APPLY_##_apply(_name)
 

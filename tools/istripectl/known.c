@@ -23,6 +23,7 @@
 #define LOGIN_alua		false
 #define LOGIN_sockets		false
 #define LOGIN_keepalive		false
+#define LOGIN_login_retry	false
 #define LOGIN_login		true
 
 #define CHOICE_OF(_value, _text)	_text "\0"

@@ -4,6 +4,7 @@
 #include <linux/build_bug.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
+#include <linux/srcu.h>
 #include <linux/stddef.h>
 
 #include "block/leg.h"
@@ -63,6 +64,19 @@ static void apply_sockets(void *object)
 static void apply_keepalive(void *object)
 {
 	istripe_path_keepalive_anew(object);
+}
+
+/* The wait that is under way may be longer than all that follow. */
+static void apply_login_retry(void *object)
+{
+	const struct istripe_path *path = object;
+	int section = srcu_read_lock(&path->leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		istripe_nexus_wake(nexus);
+	srcu_read_unlock(&path->leg->srcu, section);
 }
 
 static void apply_login(void *object)
