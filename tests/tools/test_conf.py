@@ -35,6 +35,15 @@ def test_up_configures_from_the_file(tool, conf):
     assert not (tool.tree / "db/legs/0/paths/1").exists()
 
 
+def test_lines_of_another_system(tool, conf):
+    """They end with a carriage return, too."""
+    conf(CONF.replace("\n", "\r\n"))
+    tool.run("up", "db")
+    assert tool.value("db/initiator_name") == "iqn.2026-01.a:host"
+    assert tool.value(f"{P0}/target_name") == "iqn.2026-01.a:t1"
+    assert tool.value("db/legs/0/fence") == "path"
+
+
 @pytest.mark.parametrize("old, new, message", [
     ("[volume]", "", r'"initiator = iqn.2026-01.a:host" is before the first section'),
     ("[volume]", "[volume", r'db.conf:2: "\[volume" has no \] at its end'),

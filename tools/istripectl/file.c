@@ -15,11 +15,23 @@
 
 #define READ_BYTES	4096
 
+/* Other systems end lines with a carriage return, too. */
+static void returns_drop(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++)
+		if (text[0] != '\r' || (text[1] && text[1] != '\n'))
+			*to++ = *text;
+	*to = '\0';
+}
+
 /* Lines stay lines: only what is within them is cleaned. */
 static void lines_clean(char *text)
 {
 	char *line = text;
 
+	returns_drop(text);
 	while ((line = strchr(line, '\t')))
 		*line = ' ';
 	while ((line = strsep(&text, "\n"))) {
