@@ -84,6 +84,18 @@ def test_what_is_wrong_is_named(tool, conf, old, new, message):
     assert tool.volumes() == []
 
 
+def test_a_file_that_is_not_utf8(tool, conf):
+    """The value would be saved as another one; a comment is none."""
+    file = conf(f"# M\u00fcller\n{CONF}")
+    file.write_text(file.read_text(encoding="utf-8"), encoding="latin-1")
+    tool.run("up", "db")
+    tool.run("delete", "db")
+    file.write_bytes(file.read_bytes().replace(b"lun = 7", b"chap_user = m\xfcller"))
+    _, err = tool.run("up", "db", code=78)
+    assert re.search(r"db.conf:\d+: chap_user: a value is text in UTF-8, without control", err)
+    assert tool.volumes() == []
+
+
 def test_no_leg(tool, conf):
     conf("[volume]")
     assert "db.conf: there is no [leg 0]: a volume needs a leg" in tool.run("up", "db", code=78)[1]

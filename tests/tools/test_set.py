@@ -179,6 +179,8 @@ def contents(tool):
     (["command_timeout=5"], 2, "ms, s, min, h or d: say 5s or 5ms"), (["a=1", "b=2"], 2, "one word too many"),
     (["--nonsense", "a=1"], 2, "unknown option --nonsense"), (["weight"], 2, "NAME=VALUE"),
     (["chap_secret=hunter2hunter2"], 2, "never given on the command line"),
+    (["--leg", "0", "--path", "1", "weight=2,chap_user=m\udcfc"], 2,
+     "chap_user: a value is text in UTF-8, without control characters"),
 ])
 def test_nothing_changes(volume, words, code, said):
     before = contents(volume)

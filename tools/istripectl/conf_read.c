@@ -351,7 +351,7 @@ int conf_parse(char *text, const char *path, const char *name, struct volume *vo
 int conf_read(const char *path, const char *name, struct volume *volume, struct fault *fault)
 {
 	char *text;
-	int ret = file_read(path, &text);
+	int ret = file_read_as_is(path, &text);
 
 	if (ret)
 		return fault_set(fault, ret, "%s: %s", path, strerror(-ret));

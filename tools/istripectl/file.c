@@ -55,7 +55,7 @@ static ssize_t read_all(int fd, char **text)
 	return got < 0 ? -errno : (ssize_t)used;
 }
 
-int file_read(const char *path, char **text)
+int file_read_as_is(const char *path, char **text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char *all = NULL;
@@ -72,9 +72,17 @@ int file_read(const char *path, char **text)
 	if (bytes && all[bytes - 1] == '\n')
 		bytes--;
 	all[bytes] = '\0';
-	lines_clean(all);
 	*text = all;
 	return 0;
+}
+
+int file_read(const char *path, char **text)
+{
+	int ret = file_read_as_is(path, text);
+
+	if (!ret)
+		lines_clean(*text);
+	return ret;
 }
 
 int file_write(const char *path, const char *value)

@@ -8,7 +8,16 @@
 #include <sys/types.h>
 
 /**
- * file_read() - all of a file, without the newline at its end
+ * file_read_as_is() - all of a file, without the newline at its end
+ * @path: which one
+ * @text: set on success, for free()
+ *
+ * Return: 0; -errno.
+ */
+int file_read_as_is(const char *path, char **text);
+
+/**
+ * file_read() - the same, for terminals
  * @path: which one
  * @text: set on success, for free(); tabs are blanks, other control characters in lines '?'
  *

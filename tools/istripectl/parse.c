@@ -116,6 +116,15 @@ static int time_check(const char *word, const char *name, const char *text, stru
 			 text, text, text);
 }
 
+/* What is read back would be another value, and save would write that one. */
+static int text_check(const char *name, const char *text, struct fault *fault)
+{
+	if (text_is_clean(text))
+		return 0;
+	return fault_set(fault, -EINVAL,
+			 "%s: a value is text in UTF-8, without control characters", name);
+}
+
 int parse_setting(struct settings *settings, const char *word, const char *text,
 		  struct fault *fault)
 {
@@ -127,15 +136,17 @@ int parse_setting(struct settings *settings, const char *word, const char *text,
 	ret = name_check(name, fault);
 	if (!ret)
 		ret = time_check(word, name, text, fault);
+	if (!ret && setting_is_secret(name))
+		ret = secret_check(name, text, fault);
+	if (!ret)
+		ret = text_check(name, text, fault);
 	if (ret)
 		return ret;
 	if (settings_find(settings, name))
 		return fault_set(fault, -EINVAL, "%s is given twice", name);
 	if (setting_is_secret(name)) {
-		ret = secret_check(name, text, fault);
-		if (!ret)
-			settings_put(settings, name, text);
-		return ret;
+		settings_put(settings, name, text);
+		return 0;
 	}
 	value = value_read(name, text);
 	if (!value)

@@ -47,6 +47,18 @@ static int character_bytes(const unsigned char *text)
 	return code_usable(code, follow) ? follow + 1 : 0;
 }
 
+bool text_is_clean(const char *text)
+{
+	while (*text) {
+		int bytes = character_bytes((const unsigned char *)text);
+
+		if (!bytes)
+			return false;
+		text += bytes;
+	}
+	return true;
+}
+
 void text_clean(char *text)
 {
 	while (*text) {

@@ -7,6 +7,14 @@
 #include <stdio.h>
 
 /**
+ * text_is_clean() - whether text_clean() leaves a text as it is
+ * @text: the text
+ *
+ * Return: whether it is UTF-8 without control characters.
+ */
+bool text_is_clean(const char *text);
+
+/**
  * text_clean() - leave nothing in a text that a terminal would obey
  * @text: changed in place: control characters and what is not UTF-8 become '?'
  */
