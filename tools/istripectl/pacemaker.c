@@ -11,7 +11,7 @@
 
 #define CONFIGURATION	"/var/lib/pacemaker/cib/cib.xml"
 
-/* It may run without being enabled: a host that was fenced then stays out until somebody starts it. */
+/* It may run without being enabled: a host that was fenced stays out until somebody starts it. */
 bool pacemaker_is_used(void)
 {
 	return unit_is_enabled("pacemaker.service") ||
