@@ -116,7 +116,7 @@ static int time_check(const char *word, const char *name, const char *text, stru
 			 text, text, text);
 }
 
-/* What is read back would be another value, and save would write that one. */
+/* Another value would be read back, and save would write that one. */
 static int text_check(const char *name, const char *text, struct fault *fault)
 {
 	if (text_is_clean(text))

@@ -264,9 +264,11 @@ void istripe_nexus_destroy(struct istripe_nexus *nexus);
 /* Starts the nexus; it goes on trying when the first attempt fails, or has failed before. */
 void istripe_nexus_persist(struct istripe_nexus *nexus);
 
-/*
- * Something has changed: a nexus that waits to log in does so now, one that is logging in does so
- * again at once if that fails, at most once a second. Any context, within a section of leg->srcu.
+/**
+ * istripe_nexus_wake() - something has changed
+ * @nexus: one that waits to log in does so now, one that is logging in does so again at once if
+ *	that fails, at most once a second
+ * Context: any, within a section of leg->srcu.
  */
 void istripe_nexus_wake(struct istripe_nexus *nexus);
 
