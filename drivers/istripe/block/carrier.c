@@ -103,7 +103,7 @@ static void carrier_check(struct istripe_leg *leg, bool rerouted)
 
 void istripe_carrier_check(struct istripe_leg *leg)
 {
-	carrier_check(leg, true);
+	carrier_check(leg, !delayed_work_pending(&leg->volume->carrier.reroute));
 }
 
 static void carrier_reroute(struct work_struct *work)

@@ -376,7 +376,7 @@ static bool nexus_is_to_ask(const struct istripe_nexus *nexus)
 static void nexus_watch_access(struct istripe_nexus *nexus)
 {
 	u32 access_ms = nexus->ops->access_poll_ms(nexus);
-	u32 poll_ms = access_ms ?: nexus->ops->keys_poll_ms(nexus);
+	u32 poll_ms = min_not_zero(access_ms, nexus->ops->keys_poll_ms(nexus));
 	u64 next = nexus->revalidated_at + msecs_to_jiffies(poll_ms);
 	u64 now = get_jiffies_64();
 

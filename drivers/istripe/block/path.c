@@ -55,7 +55,8 @@ static int path_create_nexuses(struct istripe_path *path)
 		/* Also a reserve nexus with saved unfenced writes: only its own login ends them. */
 		nexus->wanted = !mcs || !i || nexus->unfenced;
 		/* An attempt that nobody remembers may have left zeroes, see super_wipe(). */
-		if (nexus->wanted && READ_ONCE(path->leg->volume->metadata.wipes))
+		if (nexus->wanted && !nexus->undrained.any &&
+		    READ_ONCE(path->leg->volume->metadata.wipes))
 			nexus->undrained = (struct istripe_undrained) { .any = true };
 		path->nexuses[path->nexus_count++] = nexus;
 	}

@@ -167,7 +167,6 @@ static bool key_poll_is_due(struct istripe_nexus *nexus, bool *wanted)
 	due |= key_is_owed(nexus);
 	*wanted = nexus->key.ask;
 	if (due) {
-		nexus->found.keys.busy = false;
 		nexus->key.ask = false;
 		nexus->key.asked_at = jiffies;
 	}
@@ -257,10 +256,13 @@ void istripe_pr_key_ask(struct istripe_nexus *nexus)
 		ret = key_read(nexus, &keys);
 		if (!ret) {
 			nexus->found.keys.told = true;
+			nexus->found.keys.busy = false;
 			nexus->found.keys.listed = keys.listed;
 			istripe_pr_key_found(nexus);
 		} else {
-			nexus->found.keys.busy = ret == -EBUSY;
+			/* A reset, as one example, ends the question only. */
+			if (ret != -EAGAIN && ret != -ECANCELED)
+				nexus->found.keys.busy = ret == -EBUSY;
 			key_not_told(nexus, wanted, ret);
 		}
 		/* The command still uses the session's page. */
@@ -540,8 +542,11 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	spin_unlock_bh(&leg->lock);
 	if (nexus->key.changes & 1) {
 		/* A login is admitted after the change only; a live nexus asks again until then. */
-		if (READ_ONCE(nexus->live))
+		if (READ_ONCE(nexus->live)) {
+			/* Its port takes I/O for us when it is registered. */
+			nexus->found.access = nexus->access;
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
+		}
 		return 0;
 	}
 	/* Through a port that takes no I/O: when it does. */
