@@ -26,7 +26,7 @@ from scripted.steps import take_data
 from scripted.target import Task
 
 KIB, MIB = 1 << 10, 1 << 20
-AT, ELSEWHERE = MIB, 8 * MIB
+AT, ELSEWHERE, LAST = MIB, 8 * MIB, 12 * MIB
 DATA, OTHER = noise(MIB, 1), noise(MIB, 4)
 #: The initiator makes no longer data segments.
 IMMEDIATE_BYTES = 256 * KIB
@@ -252,6 +252,69 @@ def test_the_data_are_never_taken(server, make_scripted, size):
     assert target.run.hits == 1 and volume.reconnects() == 1
     assert read(volume.path_sysfs() / "last_error").startswith(
         "the target has answered a command, but does not take its data")
+    assert server.violations() == []
+
+
+def held_until_they_come_again(held, last):
+    """Writes below @held bytes from AT are answered in the middle of the write to @last."""
+    tasks = []
+
+    async def command(run, conn, task):
+        at = int.from_bytes(task.cdb[2:10], "big") * 512
+        if task.cdb[0] != WRITE_16 or at != last and not AT <= at < AT + held:
+            return False
+        await run.target.r2t(conn, task, 0, task.edtl)
+        if at == last:
+            await pause_and_answer(run, conn, tasks)
+        while task.received < task.edtl:
+            await take_data(run, conn, task)
+        if at == last:
+            await run.target.execute(conn, task)
+        else:
+            tasks.append(task)
+            run.hits += 1
+        return True
+
+    return {"on_command": command}
+
+
+async def pause_and_answer(run, conn, tasks):
+    conn.writer.transport.pause_reading()
+    await asyncio.sleep(PAUSE_S)
+    while tasks:
+        await run.target.execute(conn, tasks.pop())
+    await pause(conn, PAUSE_S)
+
+
+@pytest.mark.timeout_s(1800)
+def test_sequence_numbers_come_again(server, make_scripted):
+    """Writes wait for their answer while others move 4 GiB: those in TCP's queue have their numbers.
+
+    The writes that wait end at one in 64 KiB each, so that one of these is in the queue.
+    """
+    step = 64 * KIB
+    scenario = Scenario("answers late", hooks=held_until_they_come_again(MIB, LAST), settings={
+        "MaxRecvDataSegmentLength": MIB, "MaxBurstLength": MIB})
+    server.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 * RECEIVE_BYTES)
+    volume, target = make_scripted(scenario, path={**WAYS["solicited"], **LENGTHS},
+                                   command_timeout_ms=600000)
+    device = volume.enable()
+    sent = volume.path_sysfs() / "connections" / "0" / "bytes_sent"
+    with Direct(device) as disk, \
+            concurrent.futures.ThreadPoolExecutor(MIB // step) as writers:
+        pending = []
+        for at in range(0, MIB, step):
+            pending.append(writers.submit(disk.write, AT + at, DATA[at:at + step]))
+            wait_for("the write that is held", lambda: target.run.hits == len(pending))
+            if not at:
+                again = int(read(sent)) + (4 << 30)
+        while (left := again - int(read(sent))) > 0:
+            disk.write(ELSEWHERE, OTHER if left > 2 * MIB else OTHER[:step // 2])
+        disk.write(LAST, OTHER)
+        for write in pending:
+            write.result(60)
+        same(disk.read(AT, MIB), DATA, "the writes that were answered late")
+    assert volume.reconnects() == 0 and read(volume.path_sysfs() / "last_error") == ""
     assert server.violations() == []
 
 

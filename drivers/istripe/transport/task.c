@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/sched/mm.h>
+#include <linux/sizes.h>
 #include <linux/tcp.h>
 #include <net/sock.h>
 
@@ -31,8 +32,14 @@ bool istripe_task_released(const struct istripe_task *task)
 	const struct tcp_sock *tcp = tcp_sk(task->conn->sock->sk);
 	u32 una = READ_ONCE(tcp->snd_una);
 
-	/* Unacknowledged bytes are those from una to write_seq; all others are older. */
-	return !READ_ONCE(task->referenced) ||
+	s64 since = READ_ONCE(task->conn->tx.batch.total_bytes) -
+		    READ_ONCE(task->referenced_bytes);
+
+	/*
+	 * Unacknowledged bytes are those from una to write_seq, less than 2 GiB; all others are
+	 * older. The same numbers come again after 4 GiB.
+	 */
+	return !READ_ONCE(task->referenced) || since > SZ_2G ||
 	       READ_ONCE(task->referenced_seq) - una - 1 >= READ_ONCE(tcp->write_seq) - una;
 }
 

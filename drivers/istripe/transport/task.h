@@ -110,6 +110,7 @@ struct istripe_task {
 	u32 offered_bytes;		/* written by the transmit side before TCP gets them */
 	bool referenced;		/* transmit side: TCP has been given pages */
 	u32 referenced_seq;		/* TCP sequence number behind the last of them */
+	u64 referenced_bytes;		/* the batch's total_bytes then */
 	struct {
 		u32 head;		/* written by the receive side */
 		u32 tail;		/* written by the transmit side */

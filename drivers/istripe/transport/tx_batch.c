@@ -352,6 +352,7 @@ static void tx_batch_refer(const struct istripe_tx_batch *batch,
 	    batch->sent_bytes <= pdu->begin_bytes)
 		return;
 	WRITE_ONCE(pdu->task->referenced_seq, write_seq - behind);
+	WRITE_ONCE(pdu->task->referenced_bytes, batch->total_bytes);
 	WRITE_ONCE(pdu->task->referenced, true);
 }
 
@@ -366,6 +367,7 @@ static void tx_batch_account(struct istripe_tx_batch *batch, u32 bytes, u32 writ
 {
 	struct istripe_tx_batch_pdu *pdu;
 
+	WRITE_ONCE(batch->total_bytes, batch->total_bytes + bytes);
 	tx_batch_skip(batch, bytes);
 	for (; batch->pdu_first < batch->pdu_count; batch->pdu_first++) {
 		pdu = &batch->pdus[batch->pdu_first];

@@ -66,6 +66,7 @@ struct istripe_tx_batch {
 	bool header_digest;
 	bool data_digest;
 	bool corked;			/* the last send said MSG_MORE */
+	u64 total_bytes;		/* that TCP has taken, of all batches */
 	u32 header_count;
 	u32 bytes;
 	u32 sent_bytes;
