@@ -11,8 +11,6 @@ from lab.disk import Direct, noise, same
 from lab.ghost import KIB, killed, path_state
 from lab.istripectl import TOOL
 from lab.shell import read, run, wait_for, write
-from scripted.scenario import Held, Scenario
-from scripted.scsi import PERSISTENT_RESERVE_IN, SERVICE_ACTION_IN_16, Result
 
 MIB = 1 << 20
 PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 1000,
@@ -20,8 +18,6 @@ PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 10
 CARD = "newcard"
 USER, SECRET, OTHER = "initiator", "a-secret-of-20-bytes", "another-one-20-bytes"
 WITHIN_S = 60
-#: Of READ CAPACITY(16): 1024 blocks of 512 bytes.
-SMALL = (1023).to_bytes(8, "big") + (512).to_bytes(4, "big") + bytes(20)
 
 
 @contextlib.contextmanager
@@ -154,48 +150,6 @@ def test_a_setting_changes_during_a_login(groups, links, kernel_log):
     finally:
         links[0].set_silent(False)
     wait_live(volume)
-
-
-def has_session(volume, path=0):
-    """Not any more as soon as its session is being closed."""
-    try:
-        return read(volume.path_sysfs(0, path) / "session" / "isid") != ""
-    except OSError:
-        return False
-
-
-def test_a_setting_changes_while_a_login_fails_for_good(server, make_volume, links):
-    """It has found that the LUN has shrunk, and waits until the network stack lets go of a ping."""
-    keys = Held(PERSISTENT_RESERVE_IN)
-
-    async def shrunk(run, conn, task):
-        """Over the first path, for one login, whose last answer waits."""
-        if conn.writer.get_extra_info("sockname")[0] != links[0].address:
-            return False
-        if task.opcode == SERVICE_ACTION_IN_16 and run.strike():
-            await run.target.respond(conn, task, Result(data=SMALL))
-            return True
-        return await keys.on_command(run, conn, task)
-
-    target = server.load(Scenario("shrinks once", hooks={"on_command": shrunk}))
-    volume = ghost.volume_over(make_volume, links, [server.port] * 2, target, fence="path",
-                               path={**PATH, "ping_timeout_ms": 15000})
-    volume.enable()
-    wait_live(volume, 1)
-    server.arm()
-    killed(links[0], server.port)
-    wait_for("the last question", lambda: keys.tasks, WITHIN_S)
-    sent = volume.path_sysfs(0, 0) / "connections" / "0" / "bytes_sent"
-    # Less than the driver waits for it.
-    with network.delayed(links[0], 9):
-        before = read(sent)
-        wait_for("a ping in the queue", lambda: read(sent) != before, step_s=0.01)
-        server.call(keys.release())
-        wait_for("the end of the session", lambda: not has_session(volume), step_s=0.01)
-        assert path_state(volume) == "connecting"
-        write(path_dir(volume, 0) / "source_address", links[0].source)
-    wait_live(volume)
-    assert target.run.hits == 1
 
 
 def chap_of(target, name, secret):

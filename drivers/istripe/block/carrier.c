@@ -136,8 +136,8 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 			carrier_check(volume->legs[i], false);
 	}
 	if (changed)
-		queue_delayed_work(istripe_recovery_wq, &carrier->reroute,
-				   msecs_to_jiffies(REROUTE_MS));
+		mod_delayed_work(istripe_recovery_wq, &carrier->reroute,
+				 msecs_to_jiffies(REROUTE_MS));
 	/* Also comes for each NIC that is there when we stop to listen: the work looks for it. */
 	if (event == NETDEV_UNREGISTER)
 		queue_delayed_work(istripe_recovery_wq, &carrier->work, 0);

@@ -21,7 +21,7 @@ struct istripe_carrier {
 	struct notifier_block links;
 	struct notifier_block routes;
 	struct delayed_work work;	/* after a route has come, or a NIC has gone */
-	struct delayed_work reroute;	/* after a link was lost */
+	struct delayed_work reroute;	/* after a link has come or gone */
 };
 
 /* Process context, takes the RTNL. */

@@ -549,7 +549,7 @@ void istripe_leg_submit(struct istripe_leg_task *leg_task, enum istripe_submit w
 {
 	struct istripe_leg *leg = leg_task->leg;
 
-	if (unlikely(READ_ONCE(leg->given_up)))
+	if (unlikely(READ_ONCE(leg->abandoned)))
 		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 	else if (unlikely(leg_may_wait_behind(leg_task)) && leg_waits_behind(leg_task))
 		leg_fail_if_over(leg);

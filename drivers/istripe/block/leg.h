@@ -161,7 +161,7 @@ struct istripe_leg {
 	u32 unfenced_nexuses;		/* whose writes failed without a fence */
 	u32 ghost_nexuses;		/* that have ghosts: ghost.h */
 	bool ghosts_failed;		/* some of these writes have, so reads may have to wait */
-	bool given_up;			/* nothing is sent any more: writeback.c, without @lock */
+	bool abandoned;			/* nothing is sent any more: writeback.c, without @lock */
 	struct istripe_overlays overlays;	/* newer data of blocks of ghosts */
 	struct istripe_failed_writes failed_writes;
 	bool failed;			/* recovery_timeout_ms has passed */
@@ -242,12 +242,12 @@ extern const char *const istripe_leg_state_names[];
 void istripe_leg_expire(struct istripe_leg *leg);
 
 /*
- * Sends a task; it fails when the leg is given up. For @when and the context see
+ * Sends a task; it fails when the leg is abandoned. For @when and the context see
  * istripe_session_submit().
  */
 void istripe_leg_submit(struct istripe_leg_task *leg_task, enum istripe_submit when);
 
-/* The same for a task that the allowance has let in (istripe_allowance_take()). */
+/* For a task that the allowance has let in (istripe_allowance_take()): sent in any case. */
 void istripe_leg_send(struct istripe_leg_task *leg_task, enum istripe_submit when);
 
 /* Nothing is sent while failed writes without a fence may still be carried out. Under leg->lock. */

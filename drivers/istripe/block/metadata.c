@@ -574,7 +574,7 @@ static int super_read_known(const struct istripe_lun_io *io, struct istripe_lun_
 	int ret;
 
 	/* Growth that has begun goes on, so that all superblocks become equal. */
-	if (READ_ONCE(walk->volume->resize.ending) && !READ_ONCE(growth->sectors))
+	if (READ_ONCE(walk->volume->resize.ending) && !growth->begun)
 		return istripe_reason_fail(io->why, -ESHUTDOWN, "the volume is about to go down");
 	ret = super_read(io, now);
 	if (ret)
@@ -613,8 +613,10 @@ static int growth_begin(struct istripe_volume *volume, struct istripe_reason *wh
 
 	mutex_lock(&growth->lock);
 	passed = growth->sectors > growth->target;
-	if (!passed)
+	if (!passed) {
 		WRITE_ONCE(growth->sectors, growth->target);
+		growth->begun = true;
+	}
 	mutex_unlock(&growth->lock);
 	return passed ? istripe_reason_fail(why, -EAGAIN, "another host has grown the array more")
 		      : 0;
@@ -653,6 +655,7 @@ static void growth_end(struct istripe_volume *volume)
 	/* Else another host has gone on. */
 	if (growth->sectors == growth->target)
 		WRITE_ONCE(growth->sectors, 0);
+	growth->begun = false;
 	WRITE_ONCE(growth->ended, growth->ended + 1);
 	mutex_unlock(&growth->lock);
 }

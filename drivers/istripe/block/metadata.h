@@ -34,6 +34,7 @@ struct istripe_metadata_growth {
 	struct mutex lock;	/* @sectors, @ended; legs of the metadata once they are known */
 	u64 target;		/* resize work: what it writes */
 	u64 sectors;		/* most that a superblock may say by now; 0: no growth has begun */
+	bool begun;		/* resize work: superblocks have been written, not all of them */
 	u32 ended;		/* how often growth has ended */
 };
 

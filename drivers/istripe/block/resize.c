@@ -139,9 +139,9 @@ static int volume_write_supers(struct istripe_volume *volume, u64 least_sectors,
 			       u64 *share_sectors)
 {
 	struct istripe_reason why = {};
-	bool before = istripe_metadata_growth_begun(volume);
+	bool before = volume->metadata.growth.begun;
 	int ret = istripe_metadata_grow(volume, least_sectors, share_sectors, &why);
-	bool begun = istripe_metadata_growth_begun(volume);
+	bool begun = volume->metadata.growth.begun;
 
 	/* Growth that an earlier attempt has begun was committed then. */
 	if (ret && begun == before)

@@ -61,7 +61,7 @@ static void writeback_work(struct work_struct *work)
 	pr_err("%s: nothing has been written for %u ms: what waits fails, the disk goes\n",
 	       volume->name, ISTRIPE_WRITEBACK_MS);
 	for (i = 0; i < volume->leg_count; i++) {
-		WRITE_ONCE(volume->legs[i]->given_up, true);
+		WRITE_ONCE(volume->legs[i]->abandoned, true);
 		istripe_leg_expire(volume->legs[i]);
 	}
 }

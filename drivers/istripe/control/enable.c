@@ -231,7 +231,7 @@ void istripe_path_dir_remember(struct istripe_path_dir *dir, const struct istrip
 	}
 }
 
-/* After a start that failed: a nexus that was not live has ended nothing of earlier ones. */
+/* After a start that failed: a nexus that was not live may have ended nothing of earlier ones. */
 static void path_remember_attempt(struct istripe_path_dir *dir, const struct istripe_path *running)
 {
 	struct istripe_unfenced *saved = dir->base.leg->saved[dir->index];

@@ -7,6 +7,7 @@
 #include <linux/srcu.h>
 #include <linux/stddef.h>
 
+#include "block/backoff.h"
 #include "block/leg.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
@@ -66,7 +67,7 @@ static void apply_keepalive(void *object)
 	istripe_path_keepalive_anew(object);
 }
 
-/* The wait that is under way may be longer than all that follow. */
+/* The wait that is under way may be longer than all that follow (an eighth more, by chance). */
 static void apply_login_retry(void *object)
 {
 	const struct istripe_path *path = object;
@@ -75,7 +76,8 @@ static void apply_login_retry(void *object)
 	u32 at;
 
 	istripe_path_for_each_nexus(path, nexus, at)
-		istripe_nexus_wake(nexus);
+		if (istripe_backoff_next_ms(nexus) / 9 * 8 > path->params.timers.login_retry_max_ms)
+			istripe_nexus_wake(nexus);
 	srcu_read_unlock(&path->leg->srcu, section);
 }
 

@@ -194,8 +194,9 @@ bool istripe_session_has_link(const struct istripe_session *session)
 bool istripe_session_is_bound(const struct istripe_session *session)
 {
 	const struct istripe_conn *conn = session->conns[0];
+	int bound = conn->sock ? READ_ONCE(conn->sock->sk->sk_bound_dev_if) : 0;
 
-	return conn->sock && READ_ONCE(conn->sock->sk->sk_bound_dev_if) == conn->nic;
+	return bound && bound == conn->nic;
 }
 
 bool istripe_session_is_orphaned(struct istripe_session *session)
