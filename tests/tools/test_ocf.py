@@ -38,7 +38,7 @@ class Agent:
         self.script = root / "agent"
         text = AGENT.read_text(encoding="ascii")
         for old, new in (("/sys/kernel/config/istripe", f"{root}/config"),
-                         ("/sys/block", f"{root}/block"), ("/etc/istripe", f"{root}/etc")):
+                         ("/sys/module", f"{root}/module"), ("/sys/block", f"{root}/block"), ("/etc/istripe", f"{root}/etc")):
             assert old in text
             text = text.replace(old, new)
         self.script.write_text(text)
@@ -50,11 +50,12 @@ class Agent:
         (root / "etc").mkdir()
         (root / "etc/db.conf").touch()
 
-    def put(self, enable="0", state="live", unfenced=""):
+    def put(self, enable="0", state="live", unfenced="", error="leg 0 path 0: nobody"):
+        (self.root / "module/istripe").mkdir(parents=True, exist_ok=True)
         (self.volume / "legs/0").mkdir(parents=True, exist_ok=True)
         (self.volume / "legs/1").mkdir(exist_ok=True)
         for file, text in (("enable", enable), ("device", "istripe0" if enable == "1" else ""),
-                           ("last_error", "leg 0 path 0: nobody"), ("legs/0/unfenced", ""),
+                           ("last_error", error), ("legs/0/unfenced", ""),
                            ("legs/1/unfenced", unfenced)):
             (self.volume / file).write_text(f"{text}\n")
         disk = self.root / "block/istripe0/istripe"
@@ -128,6 +129,13 @@ def test_start(agent, up, code):
         assert "ocf-exit-reason:volume db does not come up: leg 0 path 0: nobody" in said
 
 
+@pytest.mark.parametrize("up", ["1", "78", "2"])
+def test_start_that_the_module_knows_nothing_of(agent, up):
+    agent.put(error="")
+    said = agent.run("start", FAKE_UP=up)[1]
+    assert "ocf-exit-reason:volume db does not come up: the journal of this host says why" in said
+
+
 def test_start_waits_as_long_as_it_is_told(agent):
     agent.put()
     assert agent.run("start", OCF_RESKEY_wait="5min")[2][0] == "up --saved --wait 5min db"
@@ -172,6 +180,27 @@ def test_stop_of_a_volume_that_is_up(agent, down, code, called):
 
 def test_stop_of_what_is_not_there(agent):
     assert agent.run("stop") == (SUCCESS, "", [])
+    agent.put()
+    assert agent.run("stop", OCF_RESKEY_name="log") == (SUCCESS, "", [])
+
+
+def test_stop_without_a_name(agent):
+    """No start has brought it up, so its host is not fenced for it."""
+    assert agent.run("stop", OCF_RESKEY_name="") == (SUCCESS, "", [])
+    agent.put(enable="1")
+    assert agent.run("stop", OCF_RESKEY_name="") == (SUCCESS, "", [])
+    (agent.root / "config").rename(agent.root / "unmounted")
+    assert agent.run("stop", OCF_RESKEY_name="") == (SUCCESS, "", [])
+
+
+@pytest.mark.parametrize("action", ["stop", "monitor"])
+def test_no_configfs(agent, action):
+    """A volume that is up is not seen, and is not said to be down."""
+    agent.put(enable="1")
+    (agent.root / "config").rename(agent.root / "unmounted")
+    code, said, called = agent.run(action)
+    assert (code, called) == (ERR_GENERIC, [])
+    assert said == "ocf-exit-reason:volume db cannot be seen: configfs is not mounted\n"
 
 
 def test_stop_ends_what_was_left(agent):
@@ -189,4 +218,14 @@ def test_stop_ends_what_was_left(agent):
 def test_stop_beside_the_unit(agent):
     """It is just bringing the volume up, and does so again: no other host may have it."""
     agent.put()
-    assert agent.run("stop", FAKE_DOWN="activating")[0] == ERR_GENERIC
+    code, said, called = agent.run("stop", FAKE_DOWN="activating")
+    assert (code, called) == (ERR_GENERIC, ["down db", "down db"])
+    assert "ocf-exit-reason:volume db does not go down: leg 0 path 0: nobody" in said
+
+
+def test_stop_that_brings_the_volume_up_only(agent):
+    """The unit has begun meanwhile: the volume is not said to be down."""
+    agent.put(unfenced="1")
+    code, said, called = agent.run("stop", FAKE_DOWN="used")
+    assert (code, called) == (ERR_GENERIC, ["down db", "down db", "up --wait 60 db", "down db"])
+    assert "ocf-exit-reason:volume db is up still: leg 0 path 0: nobody" in said
