@@ -210,6 +210,9 @@ FSTAB = f"/srv xfs {FSTAB_OPTIONS} 0 0"
 CIB = "var/lib/pacemaker/cib/cib.xml"
 AGENT = '<primitive class="ocf" provider="istripe" type="istripe"><nvpair name="name" value="db"/>'
 PACEMAKER = file("etc/systemd/system/multi-user.target.wants/pacemaker.service", "")
+FENCES = [f"sys/kernel/config/istripe/db/legs/{leg}/fence" for leg in range(2)]
+SESSION = both(*(file(fence, "session") for fence in FENCES))
+WITHOUT_UNIT = without("etc/systemd/system/multi-user.target.wants/istripe@db.service")
 FAULTS = [
     # Volume and paths
     ("state", file("sys/block/istripe0/istripe/state", "waiting"), "waiting", "live",
@@ -238,6 +241,11 @@ FAULTS = [
                    file("sys/kernel/config/istripe/db/legs/0/fence_timeout_ms", "20000")),
      "fence_timeout_ms 20000, unproven: other portal group",
      "a path proven to lead to the same portal group", "at the array"),
+    # Another host writes when the volume has moved.
+    *(("fence", both(*plants, PACEMAKER, file(CIB, AGENT), WITHOUT_UNIT),
+       "fence auto, and Pacemaker moves the volume", "session",
+       f"istripectl set db --leg {leg} fence=session")
+      for leg, plants in ((0, ()), (1, (file(FENCES[0], "session"),)))),
     ("timers", setting("ping_timeout_ms", "40000"), 40000, 3000,
      f"echo 3000 > ROOT{CONFIG}/legs/0/paths/0/ping_timeout_ms"),
     ("timers", setting("ping_interval_ms", "28000"), 28000, 13500, "legs/0/paths/0/ping_interval"),
@@ -513,7 +521,7 @@ FAULTS = [
     ("unit", unit_is_gone, "istripe@db.service is not enabled", "enabled",
      "systemctl enable --now istripe@db.service"),
     # A host that was fenced would bring it up beside the one that has taken it over.
-    *(("unit", both(has, file(CIB, cib)),
+    *(("unit", both(has, SESSION, file(CIB, cib)),
        "istripe@db.service is enabled, and Pacemaker has the volume, too",
        "a unit that is not enabled", "systemctl disable istripe@db.service")
       for has, cib in (
@@ -670,6 +678,15 @@ def test_commands_quote_what_others_have_named(host):
     assert shell_words(steps["multipath"].split(" && ")[-2]) == ["multipath", "-f", "x;$(echo y)"]
 
 
+def test_fence_of_each_leg_that_moves(host):
+    """With one path, too: one of its sessions sends again what another one has lost."""
+    both(PACEMAKER, file(CIB, AGENT), WITHOUT_UNIT)(host)
+    for plant in (both(), one_path):
+        plant(host)
+        assert [finding["subject"] for finding in warnings(host.tool)
+                if finding["check"] == "fence"] == ["leg 0", "leg 1"]
+
+
 @pytest.mark.parametrize("check, plant, measured, wanted, step",
                          FAULTS, ids=[f"{fault[0]}-{i}" for i, fault in enumerate(FAULTS)])
 def test_fault_is_found(host, check, plant, measured, wanted, step):
@@ -706,8 +723,8 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     *(both(PACEMAKER, file(CIB, cib))
       for cib in (AGENT.replace('"db"', '"log"'), '<nvpair name="database" value="db"/>',
                   '<primitive class="systemd" type="istripe@db2"/>')),
-    both(PACEMAKER, file(CIB, AGENT),
-         without("etc/systemd/system/multi-user.target.wants/istripe@db.service")),
+    both(PACEMAKER, file(CIB, AGENT), WITHOUT_UNIT, SESSION),
+    both(PACEMAKER, file(CIB, AGENT), WITHOUT_UNIT, *(file(fence, "path") for fence in FENCES)),
     file(CIB, AGENT), PACEMAKER,
     # Paths over a bond of several ports.
     bond,

@@ -10,6 +10,7 @@
 #include "doctor.h"
 #include "fence.h"
 #include "known.h"
+#include "pacemaker.h"
 #include "tree.h"
 
 #define WHY_BYTES		512
@@ -145,12 +146,29 @@ static char *fence_measured(const struct settings *leg, const char *unproven)
 			    settings_value(leg, "fence_timeout_ms"), unproven);
 }
 
+static void fence_of_a_volume_that_moves(struct doctor *doctor, const struct leg *leg)
+{
+	if (strcmp(settings_value(&leg->settings, "fence"), "auto") || !pacemaker_is_used() ||
+	    !pacemaker_has(doctor->volume))
+		return;
+	doctor_warn(doctor, &(struct doctor_warning){
+		.subject = alloc_printf("leg %u", leg->index),
+		.measured = alloc_text("fence auto, and Pacemaker moves the volume"),
+		.wanted = alloc_text("session"),
+		.next = alloc_printf("istripectl set %s --leg %u fence=session", doctor->volume,
+				     leg->index),
+	},
+	"an old write of this host could come over newer data of another one");
+}
+
 void doctor_fence(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *unproven = path->live ? settings_value(&path->live->values, "unproven") : "";
 	const char *through = path->live ? settings_value(&path->live->values, "fenced_through") :
 			      "";
 
+	if (path->path == path->leg->paths)
+		fence_of_a_volume_that_moves(doctor, path->leg);
 	if (path->leg->path_count < 2)
 		doctor_skip(doctor, "the leg has one path");
 	else if (!path->live)
