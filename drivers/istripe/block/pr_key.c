@@ -135,7 +135,7 @@ void istripe_pr_key_found(struct istripe_nexus *nexus)
 		istripe_leg_resend(leg);
 	if (had || !has)
 		return;
-	pr_info("%s/%u: keys of persistent reservations are registered: lost writes wait for their own path\n",
+	pr_info("%s/%u: keys of persistent reservations are registered: lost writes wait until their session has ended\n",
 		leg->volume->name, leg->index);
 	istripe_ghosts_warn(leg, "keys of persistent reservations are registered");
 }
