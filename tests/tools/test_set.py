@@ -196,7 +196,7 @@ def test_nothing_changes(volume, words, code, said):
     (["recovery_timeout_ms=-2"], "a number from -1 to 2147483647"),
     (["chunk_bytes=96K"], "a power of two from 4096 to 4194304"),
     (["chunk_bytes=8M"], "a power of two from 4096 to 4194304"),
-    (["--leg", "0", "fence=none"], 'fence: "none" is refused, allowed is auto, path'),
+    (["--leg", "0", "fence=none"], 'fence: "none" is refused, allowed is auto, session, path'),
     (["--leg", "0", "--path", "1", "weight=2,send_buffer_bytes=1"],
      "0 or a number from 4096 to 536870912"),
 ])
