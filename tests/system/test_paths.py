@@ -234,7 +234,8 @@ def test_link_down_where_tcp_goes_on(two_paths, links, why):
     volume = two_paths(policy="round-robin", path={**UNPINGED, **ANY_NIC})
     device = volume.enable()
     with another_way(*links), no_link(links[0], why):
-        # It is looked at once more after half a second.
+        # It is looked at once more half a second later.
+        wait_for("the loss of the link", lambda: not has_link(links[0]), 20)
         time.sleep(1)
         assert all(sent_by(volume, *read_16_mib(device, 65536)))
         assert state(volume) == "live"
@@ -355,6 +356,8 @@ def test_one_of_two_links_is_back(two_paths, links, kernel_log):
     try:
         run("ip", "link", "set", "group", PEERS, "down", netns=network.NETNS)
         wait_for("the loss of both links", lambda: not any(map(has_link, links)), 20)
+        # They are looked at once more half a second later.
+        time.sleep(1)
         assert [read(volume.path_sysfs(0, path) / "state") for path in range(2)] == ["live", "live"]
         links[0].set_peer_up(True)
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
