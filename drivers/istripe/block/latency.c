@@ -26,7 +26,8 @@ void istripe_latency_count(struct istripe_latencies __percpu *latencies, const s
 	struct istripe_latency __percpu *latency = &latencies->kinds[latency_kind(rq)];
 	u64 ns;
 
-	if (!rq->start_time_ns)
+	/* Newer kernels leave an earlier request's time where they set none; a flush has its own. */
+	if (!rq->start_time_ns || (req_op(rq) != REQ_OP_FLUSH && !(rq->rq_flags & RQF_IO_STAT)))
 		return;
 	ns = ktime_get_ns() - rq->start_time_ns;
 	this_cpu_inc(latency->counts[min(fls64(ns >> UNIT_SHIFT), ISTRIPE_LATENCY_BUCKETS - 1)]);
