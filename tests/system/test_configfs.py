@@ -235,7 +235,7 @@ def test_features(module):
     words = read(istripe.CONFIG / "features").splitlines()
     assert {"chap", "mutual-chap", "header-digest", "data-digest", "ipv6", "redirect", "flush",
             "fua", "discard", "write-zeroes", "md", "reservations", "mcs", "sessions",
-            "live-paths"} <= set(words)
+            "live-paths", "fence-auto", "fence-session"} <= set(words)
     assert ("atomic-writes" in words) == ATOMIC_WRITES
     assert all(word == word.strip() and " " not in word for word in words)
     with pytest.raises(OSError):

@@ -70,6 +70,16 @@ def test_what_is_not_undone_comes_last(volume, words, refused, kept, said):
     assert untouched(volume, kept) == [kept]
 
 
+@pytest.mark.parametrize("action", ["set", "create"])
+def test_a_choice_that_an_older_module_has_not(volume, action):
+    """What the module allows instead is in its log."""
+    words = {"set": ["set", "db", "--leg", "0", "fence=session"],
+             "create": ["create", "log", "--no-up", "--leg", "target=iqn.t,portal=192.0.2.10,fence=session"]}
+    _, err = volume.run(*words[action], code=1, FAKE_REFUSE="fence=session")
+    assert "this version of the module has no fence=session for " in err
+    assert "fence: is refused" in err or action == "create"
+
+
 def test_what_was_in_force_is_said(volume):
     _, err = volume.run("set", "db", "--leg", "0", "fence=path,fence_timeout=0", code=1,
                         FAKE_REFUSE="fence=path")

@@ -195,6 +195,17 @@ static void other_name_add(const char *name, bool make, struct fault *fault)
 		fault_add(fault, "did you mean %s=?", other);
 }
 
+/* A module of this version would take it. */
+static bool is_known_choice(const char *name, const char *value)
+{
+	enum known_place place;
+	const struct known *known = known_anywhere(name, &place);
+	struct fault ignored;
+
+	return known && known->kind == KNOWN_CHOICE &&
+	       !known_check(place, name, value, &ignored);
+}
+
 static void set_fault(int error, const char *dir, const char *name, const char *value, bool make,
 		      struct fault *fault)
 {
@@ -203,6 +214,9 @@ static void set_fault(int error, const char *dir, const char *name, const char *
 			  dir);
 		other_name_add(name, make, fault);
 		names_add(dir, fault);
+	} else if (error == -EINVAL && is_known_choice(name, value)) {
+		fault_set(fault, error, "this version of the module has no %s=%s for %s", name,
+			  value, dir);
 	} else if (setting_is_secret(name)) {
 		fault_set(fault, error, "%s/%s refuses the given secret of %zu bytes: %s", dir,
 			  name, strlen(value), strerror(-error));

@@ -382,6 +382,7 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "poll-queues\n"
 			  "alua\n"
 			  "fence-auto\n"
+			  "fence-session\n"
 			  "ghosts\n"
 			  "reservations\n%s",
 			  ISTRIPE_COMPAT_ATOMIC_WRITES ? "atomic-writes\n" : "");
