@@ -8,11 +8,10 @@
 #include <linux/net.h>
 #include <linux/skbuff.h>
 #include <net/inet_sock.h>
+#include <net/ipv6.h>
 #include <net/sock.h>
 #ifdef ISTRIPE_HAVE_IPV6_STUBS
 #include <net/ipv6_stubs.h>
-#else
-#include <net/ipv6.h>
 #endif
 
 /* kernel_bind() and kernel_connect() take a sockaddr or a sockaddr_unsized. */
@@ -58,6 +57,7 @@ static inline void istripe_compat_no_task_frag(struct sock *sk)
 #endif
 }
 
+#if IS_ENABLED(CONFIG_IPV6)
 /* The route of @sk's connect(), for dst_release(); sets the source address of @flow. */
 static inline struct dst_entry *istripe_compat_dst_lookup6(struct sock *sk, struct flowi6 *flow)
 {
@@ -67,6 +67,42 @@ static inline struct dst_entry *istripe_compat_dst_lookup6(struct sock *sk, stru
 	return ip6_dst_lookup_flow(sock_net(sk), sk, flow, NULL);
 #endif
 }
+
+static inline bool istripe_compat_is_over_ipv6(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr);
+}
+
+/* As inet6_csk_route_socket(), which is not exported. */
+static inline struct dst_entry *istripe_compat_route6(struct sock *sk)
+{
+	struct flowi6 flow = {
+		.daddr = sk->sk_v6_daddr, .saddr = inet6_sk(sk)->saddr,
+		.flowlabel = inet6_sk(sk)->flow_label,
+		.fl6_dport = inet_sk(sk)->inet_dport, .fl6_sport = inet_sk(sk)->inet_sport,
+		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),
+		.flowi6_mark = READ_ONCE(sk->sk_mark), .flowi6_proto = IPPROTO_TCP,
+		.flowi6_uid = sock_net_uid(sock_net(sk), sk),
+	};
+
+	return istripe_compat_dst_lookup6(sk, &flow);
+}
+#else
+static inline struct dst_entry *istripe_compat_dst_lookup6(struct sock *sk, struct flowi6 *flow)
+{
+	return ERR_PTR(-EAFNOSUPPORT);
+}
+
+static inline bool istripe_compat_is_over_ipv6(const struct sock *sk)
+{
+	return false;
+}
+
+static inline struct dst_entry *istripe_compat_route6(struct sock *sk)
+{
+	return ERR_PTR(-EAFNOSUPPORT);
+}
+#endif
 
 /* Every page of a segment must be one that TCP may take a reference on (P24). */
 static inline bool istripe_compat_segment_ok(const struct bio_vec *segment)

@@ -371,7 +371,6 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "mutual-chap\n"
 			  "header-digest\n"
 			  "data-digest\n"
-			  "ipv6\n"
 			  "redirect\n"
 			  "flush\n"
 			  "fua\n"
@@ -384,7 +383,8 @@ static ssize_t volumes_features_show(struct config_item *item, char *page)
 			  "fence-auto\n"
 			  "fence-session\n"
 			  "ghosts\n"
-			  "reservations\n%s",
+			  "reservations\n%s%s",
+			  IS_ENABLED(CONFIG_IPV6) ? "ipv6\n" : "",
 			  ISTRIPE_COMPAT_ATOMIC_WRITES ? "atomic-writes\n" : "");
 }
 CONFIGFS_ATTR_RO(volumes_, features);

@@ -168,25 +168,9 @@ static struct dst_entry *route_of4(struct sock *sk)
 	return IS_ERR(route) ? ERR_CAST(route) : &route->dst;
 }
 
-static struct dst_entry *route_of6(struct sock *sk)
-{
-	struct flowi6 flow = {
-		.daddr = sk->sk_v6_daddr, .saddr = inet6_sk(sk)->saddr,
-		.flowlabel = inet6_sk(sk)->flow_label,
-		.fl6_dport = inet_sk(sk)->inet_dport, .fl6_sport = inet_sk(sk)->inet_sport,
-		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),
-		.flowi6_mark = READ_ONCE(sk->sk_mark), .flowi6_proto = IPPROTO_TCP,
-		.flowi6_uid = sock_net_uid(sock_net(sk), sk),
-	};
-
-	return istripe_compat_dst_lookup6(sk, &flow);
-}
-
 struct dst_entry *istripe_nic_route(struct sock *sk)
 {
-	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
-		return route_of6(sk);
-	return route_of4(sk);
+	return istripe_compat_is_over_ipv6(sk) ? istripe_compat_route6(sk) : route_of4(sk);
 }
 
 bool istripe_nic_is_port(const struct net_device *dev)
