@@ -22,6 +22,7 @@ istripe-probes := \
 
 istripe-probes += \
 	$(call istripe-has-text,SK_USE_TASK_FRAG,net/sock.h,sk_use_task_frag) \
+	$(call istripe-has-text,ECMP_SET_MP_HASH,net/ipv6.h,ip6_ecmp_set_mp_hash) \
 	$(call istripe-has-text,INET_SET_BIT,net/inet_sock.h,define inet_set_bit) \
 	$(call istripe-has-text,UBUF_INFO_OPS,linux/skbuff.h,struct ubuf_info_ops) \
 	$(call istripe-has-text,SG_FROM_ITER_SK,linux/socket.h,sg_from_iter.*struct sock ) \

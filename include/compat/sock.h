@@ -85,6 +85,9 @@ static inline struct dst_entry *istripe_compat_route6(struct sock *sk)
 		.flowi6_uid = sock_net_uid(sock_net(sk), sk),
 	};
 
+#ifdef ISTRIPE_HAVE_ECMP_SET_MP_HASH
+	ip6_ecmp_set_mp_hash(sock_net(sk), &flow, READ_ONCE(sk->sk_txhash));
+#endif
 	return istripe_compat_dst_lookup6(sk, &flow);
 }
 #else
