@@ -11,7 +11,7 @@ from conftest import TOP
 AGENT = TOP / "packaging/ocf/istripe"
 SUCCESS, ERR_GENERIC, ERR_ARGS, ERR_UNIMPLEMENTED, ERR_CONFIGURED, NOT_RUNNING = 0, 1, 2, 3, 6, 7
 #: A volume that is up loses its disk and its writes, or keeps its disk; up ends what was left.
-TOOL = """#!/bin/sh
+TOOL = """
 echo "$*" >>ROOT/called
 volume=ROOT/config/db
 case $1 in
@@ -43,15 +43,26 @@ class Agent:
             text = text.replace(old, new)
         self.script.write_text(text)
         (root / "bin").mkdir()
-        for name, program in (("istripectl", TOOL.replace("ROOT", str(root))),
-                              ("udevadm", f'#!/bin/sh\necho "udevadm $*" >>{root}/called\n')):
-            (root / "bin" / name).write_text(program)
-            (root / "bin" / name).chmod(0o755)
+        self.program("istripectl", TOOL.replace("ROOT", str(root)))
+        self.program("udevadm", f'echo "udevadm $*" >>{root}/called')
         (root / "etc").mkdir()
         (root / "etc/db.conf").touch()
 
-    def put(self, enable="0", state="live", unfenced="", error="leg 0 path 0: nobody"):
+    def module(self, state):
         (self.root / "module/istripe").mkdir(parents=True, exist_ok=True)
+        (self.root / "module/istripe/initstate").write_text(f"{state}\n")
+
+    def hide(self):
+        """Configfs is not mounted, and a second's wait is over at once."""
+        (self.root / "config").rename(self.root / "unmounted")
+        self.program("sleep", f"echo sleep >>{self.root}/waits")
+
+    def program(self, name, line):
+        (self.root / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
+        (self.root / "bin" / name).chmod(0o755)
+
+    def put(self, enable="0", state="live", unfenced="", error="leg 0 path 0: nobody"):
+        self.module("live")
         (self.volume / "legs/0").mkdir(parents=True, exist_ok=True)
         (self.volume / "legs/1").mkdir(exist_ok=True)
         for file, text in (("enable", enable), ("device", "istripe0" if enable == "1" else ""),
@@ -189,7 +200,7 @@ def test_stop_without_a_name(agent):
     assert agent.run("stop", OCF_RESKEY_name="") == (SUCCESS, "", [])
     agent.put(enable="1")
     assert agent.run("stop", OCF_RESKEY_name="") == (SUCCESS, "", [])
-    (agent.root / "config").rename(agent.root / "unmounted")
+    agent.hide()
     assert agent.run("stop", OCF_RESKEY_name="") == (SUCCESS, "", [])
 
 
@@ -197,10 +208,29 @@ def test_stop_without_a_name(agent):
 def test_no_configfs(agent, action):
     """A volume that is up is not seen, and is not said to be down."""
     agent.put(enable="1")
-    (agent.root / "config").rename(agent.root / "unmounted")
+    agent.hide()
     code, said, called = agent.run(action)
     assert (code, called) == (ERR_GENERIC, [])
     assert said == "ocf-exit-reason:volume db cannot be seen: configfs is not mounted\n"
+
+
+@pytest.mark.parametrize("state", ["coming", "going"])
+@pytest.mark.parametrize("action, down", [("stop", SUCCESS), ("monitor", NOT_RUNNING)])
+def test_the_module_is_not_loaded_yet(agent, action, down, state):
+    """Nothing can be up: a probe at boot is no error, for which the host would be fenced."""
+    agent.module(state)
+    assert agent.run(action) == (down, "", [])
+
+
+@pytest.mark.parametrize("enable, code", [("0", NOT_RUNNING), ("1", SUCCESS)])
+def test_configfs_is_mounted_after_the_module_is_loaded(agent, enable, code):
+    """By systemd: a probe waits for it, and tells then what there is."""
+    agent.put(enable=enable)
+    agent.hide()
+    agent.program("sleep", f"[ -e {agent.root}/waits ] && mv {agent.root}/unmounted {agent.root}/config; "
+                  f"echo $1 >>{agent.root}/waits")
+    assert agent.run("monitor")[:2] == (code, "")
+    assert (agent.root / "waits").read_text() == "1\n1\n"
 
 
 def test_stop_ends_what_was_left(agent):
