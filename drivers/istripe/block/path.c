@@ -10,6 +10,7 @@
 #include <linux/srcu.h>
 #include <linux/string.h>
 
+#include "block/backoff.h"
 #include "block/last_error.h"
 #include "block/latency.h"
 #include "block/leg.h"
@@ -163,6 +164,18 @@ void istripe_path_tune(struct istripe_path *path)
 void istripe_path_keepalive_anew(struct istripe_path *path)
 {
 	path_tell(path, istripe_session_keepalive_anew);
+}
+
+void istripe_path_wake(const struct istripe_path *path)
+{
+	int section = srcu_read_lock(&path->leg->srcu);
+	struct istripe_nexus *nexus;
+	u32 at;
+
+	istripe_path_for_each_nexus(path, nexus, at)
+		if (istripe_backoff_next_ms(nexus) / 9 * 8 > path->params.timers.login_retry_max_ms)
+			istripe_nexus_wake(nexus);
+	srcu_read_unlock(&path->leg->srcu, section);
 }
 
 /* False: there is a session, or no login will come. */

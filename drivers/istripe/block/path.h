@@ -117,6 +117,16 @@ void istripe_path_tune(struct istripe_path *path);
 void istripe_path_keepalive_anew(struct istripe_path *path);
 
 /**
+ * istripe_path_wake() - end waits that are longer than login_retry_max_ms is now
+ * @path: of a running volume
+ *
+ * A wait is up to an eighth longer than that, by chance.
+ *
+ * Context: any.
+ */
+void istripe_path_wake(const struct istripe_path *path);
+
+/**
  * istripe_path_relogin() - give a path other settings for its logins, and let it log in at once
  * @path: of a running volume; one call at a time
  * @wanted: source_address and nic of these are taken

@@ -4,10 +4,8 @@
 #include <linux/build_bug.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
-#include <linux/srcu.h>
 #include <linux/stddef.h>
 
-#include "block/backoff.h"
 #include "block/leg.h"
 #include "block/lun_reset.h"
 #include "block/nexus.h"
@@ -67,18 +65,9 @@ static void apply_keepalive(void *object)
 	istripe_path_keepalive_anew(object);
 }
 
-/* The wait that is under way may be longer than all that follow (an eighth more, by chance). */
 static void apply_login_retry(void *object)
 {
-	const struct istripe_path *path = object;
-	int section = srcu_read_lock(&path->leg->srcu);
-	struct istripe_nexus *nexus;
-	u32 at;
-
-	istripe_path_for_each_nexus(path, nexus, at)
-		if (istripe_backoff_next_ms(nexus) / 9 * 8 > path->params.timers.login_retry_max_ms)
-			istripe_nexus_wake(nexus);
-	srcu_read_unlock(&path->leg->srcu, section);
+	istripe_path_wake(object);
 }
 
 static void apply_login(void *object)
