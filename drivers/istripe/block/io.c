@@ -203,19 +203,14 @@ static void io_say_failed(const struct istripe_leg_task *leg_task, const char *w
 			    why.text);
 }
 
-/* A path that takes I/O, but gets none: its port is not optimized, and others are. */
-static bool leg_has_other_unchosen(struct istripe_leg *leg, u16 bits)
+/* A path that takes I/O, but gets none, and is not of @bits: others have optimized ports. */
+static bool leg_has_unchosen(struct istripe_leg *leg, u16 bits)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	bool has = istripe_policy_pick_unchosen(leg, bits);
 
 	srcu_read_unlock(&leg->srcu, section);
 	return has;
-}
-
-static bool leg_has_unchosen(struct istripe_leg *leg)
-{
-	return leg_has_other_unchosen(leg, 0);
 }
 
 /* Another command: failures count on, or it and its flush could fail in turn for ever. */
@@ -272,7 +267,7 @@ static bool io_task_goes_on(struct istripe_leg_task *leg_task)
 	leg_task->failed_over |= io_task_path_bit(leg_task);
 	io_task_avoid(leg_task);
 	return leg_has_other_path(leg, leg_task->failed_over) ||
-	       (leg_task->late_over && leg_has_other_unchosen(leg, leg_task->failed_over));
+	       (leg_task->late_over && leg_has_unchosen(leg, leg_task->failed_over));
 }
 
 /* The same, after more than one answer over this path. */
@@ -302,7 +297,7 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 		io_task_again(leg_task);
 		return;
 	}
-	if (io_task_may_give_up_session(leg_task) && (!chosen || leg_has_unchosen(leg))) {
+	if (io_task_may_give_up_session(leg_task) && (!chosen || leg_has_unchosen(leg, 0))) {
 		leg_task->given_up_sessions = min(leg_task->given_up_sessions + 1, U8_MAX);
 		io_task_begin_anew(leg_task);
 		if (chosen)
@@ -321,13 +316,12 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 }
 
 /* The target was short of something, or has dropped the command: the failure may be transient. */
-static void io_task_back_off(struct istripe_leg_task *leg_task, u32 retries_max,
-			     blk_status_t status)
+static void io_task_back_off(struct istripe_leg_task *leg_task, blk_status_t status)
 {
 	u32 retries = ++leg_task->retries;
 
 	io_task_avoid(leg_task);
-	if (retries > retries_max)
+	if (retries > FAILURES_MAX)
 		io_task_unserved(leg_task, "again and again", status);
 	else if (retries == 1)
 		io_task_again(leg_task);
@@ -374,7 +368,7 @@ static void io_task_late(struct istripe_leg_task *leg_task)
 
 	leg_task->late_over |= io_task_path_bit(leg_task);
 	if (!leg_task->timeouts) {
-		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_TIMEOUT);
+		io_task_back_off(leg_task, BLK_STS_TIMEOUT);
 		return;
 	}
 	io_describe(leg_task, "over each path", &words);
@@ -397,7 +391,7 @@ static void io_task_rejected(struct istripe_leg_task *leg_task)
 	bool for_good;
 
 	if (io_task_is_rejected_once(leg_task)) {
-		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+		io_task_back_off(leg_task, BLK_STS_IOERR);
 		return;
 	}
 	for_good = io_task_count_rejection(leg_task);
@@ -424,7 +418,7 @@ static void io_task_aborted(struct istripe_leg_task *leg_task)
 		io_task_again(leg_task);
 	else if (leg_task->task.response)
 		/* Not late: this was an answer. */
-		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+		io_task_back_off(leg_task, BLK_STS_IOERR);
 	else
 		io_task_late(leg_task);
 }
@@ -511,7 +505,7 @@ static bool io_task_busy_path(struct istripe_leg_task *leg_task)
 		io_task_again(leg_task);
 		return true;
 	}
-	if (!istripe_busy_for_long(path) || !leg_has_unchosen(leg))
+	if (!istripe_busy_for_long(path) || !leg_has_unchosen(leg, 0))
 		return false;
 	istripe_allowance_give(leg_task, false);
 	io_task_unserved(leg_task, "busy for too long", BLK_STS_IOERR);
@@ -563,7 +557,7 @@ static void io_task_not_whole(struct istripe_leg_task *leg_task)
 			    leg_task->leg->volume->name, leg_task->leg->index, task->cdb[0],
 			    (u64)task->data.length_bytes);
 	io_count_retry(leg_task);
-	io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+	io_task_back_off(leg_task, BLK_STS_IOERR);
 }
 
 /* True: it goes on, with a flush or with its data again. */
@@ -575,7 +569,7 @@ static bool io_task_writes_through(struct istripe_leg_task *leg_task)
 		istripe_write_through_write(leg_task);
 		io_task_begin_next(leg_task);
 		/* A target that loses its cache again and again must not keep it for ever. */
-		io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+		io_task_back_off(leg_task, BLK_STS_IOERR);
 		return true;
 	}
 	if (!istripe_write_through_wanted(leg_task))
@@ -657,7 +651,7 @@ static void io_task_transient(struct istripe_leg_task *leg_task)
 		return;
 	}
 	io_count_retry(leg_task);
-	io_task_back_off(leg_task, FAILURES_MAX, BLK_STS_IOERR);
+	io_task_back_off(leg_task, BLK_STS_IOERR);
 }
 
 /* A LUN that has no caching page, and cannot flush: sd, without a page, assumes no cache, too. */
