@@ -189,7 +189,7 @@ static int fence_through(struct istripe_nexus *nexus, const struct fence_sibling
 	else
 		pr_info_ratelimited("%s: the old session is ended through %s\n", nexus->label,
 				    sibling->label);
-	istripe_nexus_close_session(nexus, -ECONNRESET);
+	istripe_nexus_close_session(nexus);
 	return ret;
 }
 

@@ -198,12 +198,12 @@ static struct istripe_session *nexus_disown(struct istripe_nexus *nexus)
 }
 
 /* Last step: the session stops and is freed. */
-void istripe_nexus_close_session(struct istripe_nexus *nexus, int error)
+void istripe_nexus_close_session(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus_disown(nexus);
 
 	if (session)
-		istripe_session_close(session, error);
+		istripe_session_close(session);
 }
 
 void istripe_nexus_logout(struct istripe_nexus *nexus)
@@ -217,7 +217,7 @@ void istripe_nexus_logout(struct istripe_nexus *nexus)
 static void nexus_halt_session(struct istripe_nexus *nexus)
 {
 	nexus->ending = nexus_disown(nexus);
-	istripe_session_halt(nexus->ending, -ECONNRESET);
+	istripe_session_halt(nexus->ending);
 }
 
 static void nexus_close_ending(struct istripe_nexus *nexus)
@@ -226,7 +226,7 @@ static void nexus_close_ending(struct istripe_nexus *nexus)
 
 	if (!nexus->ending)
 		return;
-	released = istripe_session_close(nexus->ending, -ECONNRESET);
+	released = istripe_session_close(nexus->ending);
 	nexus->ending = NULL;
 	nexus->ops->released(nexus, released);
 }
@@ -423,7 +423,7 @@ static void nexus_go_idle(struct istripe_nexus *nexus)
 	nexus->ops->leave(nexus);
 	if (nexus->owned)
 		istripe_nexus_logout(nexus);
-	istripe_nexus_close_session(nexus, -ECONNRESET);
+	istripe_nexus_close_session(nexus);
 	istripe_moved_portal_forget(nexus);
 	if (nexus->state != ISTRIPE_NEXUS_IDLE)
 		nexus_set_state(nexus, ISTRIPE_NEXUS_IDLE);
@@ -594,7 +594,7 @@ static void nexus_attempt_failed(struct istripe_nexus *nexus, int error, struct 
 
 	if (nexus_is_first(nexus))
 		nexus->ops->leave(nexus);
-	istripe_nexus_close_session(nexus, -ECONNRESET);
+	istripe_nexus_close_session(nexus);
 	nexus_note_failure(nexus, &failure, why);
 	nexus_go_on_after(nexus, &failure);
 }

@@ -344,6 +344,6 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 void istripe_nexus_logout(struct istripe_nexus *nexus);
 
 /* Closes nexus->owned, which is withdrawn from @session. The nexus's worker. */
-void istripe_nexus_close_session(struct istripe_nexus *nexus, int error);
+void istripe_nexus_close_session(struct istripe_nexus *nexus);
 
 #endif

@@ -63,7 +63,7 @@ static void test_close(struct istripe_proof *proof, struct istripe_test_session 
 	mutex_lock(&proof->lock);
 	test->session = NULL;
 	mutex_unlock(&proof->lock);
-	istripe_session_close(session, -ECONNRESET);
+	istripe_session_close(session);
 }
 
 static int test_open(struct istripe_test_session *test, struct istripe_nexus *nexus,

@@ -706,7 +706,7 @@ static bool task_counts_as_lost(const struct istripe_task *task)
  * All connections are halted. @held: TCP may still have the data of writes, so those that were
  * answered are left: they end now.
  */
-static void session_collect(struct istripe_session *session, int error, bool held)
+static void session_collect(struct istripe_session *session, bool held)
 {
 	struct istripe_task *task;
 	u32 i;
@@ -719,13 +719,13 @@ static void session_collect(struct istripe_session *session, int error, bool hel
 		session->slots[i].task = NULL;
 		/* An answer that came before the stop counts. */
 		if (!test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) || task_counts_as_lost(task))
-			task->error = error;
+			task->error = -ECONNRESET;
 		atomic_set(&task->refs, 0);
 		task->done(task);
 	}
 }
 
-void istripe_session_halt(struct istripe_session *session, int error)
+void istripe_session_halt(struct istripe_session *session)
 {
 	unsigned int noio = memalloc_noio_save();
 	u32 i;
@@ -735,7 +735,7 @@ void istripe_session_halt(struct istripe_session *session, int error)
 		istripe_conn_cut(session->conns[i]);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		istripe_conn_halt(session->conns[i]);
-	session_collect(session, error, true);
+	session_collect(session, true);
 	memalloc_noio_restore(noio);
 }
 
@@ -752,17 +752,17 @@ bool istripe_session_holds_pages(const struct istripe_session *session)
 	return holds;
 }
 
-bool istripe_session_close(struct istripe_session *session, int error)
+bool istripe_session_close(struct istripe_session *session)
 {
 	unsigned int noio = memalloc_noio_save();
 	bool released = true;
 	u32 i;
 
-	istripe_session_halt(session, error);
+	istripe_session_halt(session);
 	session->drain_until = get_jiffies_64() + msecs_to_jiffies(ISTRIPE_DRAIN_TIMEOUT_MS);
 	for (i = 0; i < ARRAY_SIZE(session->conns) && session->conns[i]; i++)
 		released &= istripe_conn_stop(session->conns[i]);
-	session_collect(session, error, false);
+	session_collect(session, false);
 	session_free(session);
 	memalloc_noio_restore(noio);
 	return released;

@@ -229,15 +229,14 @@ void istripe_session_interrupt(struct istripe_session *session);
 /**
  * istripe_session_halt() - stop and collect
  * @session: not findable by submitters any more
- * @error: for unfinished tasks
  *
- * Pages of the writes that get @error may still be on their way to the wire. The owner keeps these
- * writes until istripe_session_close() has returned, or until the target has ended the session and
- * takes nothing more from its connections (P22).
+ * Unfinished tasks end with -ECONNRESET. Pages of writes among them may still be on their way to
+ * the wire. The owner keeps these writes until istripe_session_close() has returned, or until the
+ * target has ended the session and takes nothing more from its connections (P22).
  *
  * Context: process, sleeps, but not for the network. Only the opener; idempotent.
  */
-void istripe_session_halt(struct istripe_session *session, int error);
+void istripe_session_halt(struct istripe_session *session);
 
 /**
  * istripe_session_holds_pages() - are pages of its writes still on their way to the wire
@@ -250,12 +249,11 @@ bool istripe_session_holds_pages(const struct istripe_session *session);
 /**
  * istripe_session_close() - stop, collect, free
  * @session: not findable by submitters any more
- * @error: for unfinished tasks
  * Context: process, sleeps. Only the opener.
  * Return: false when something may still refer to pages of its writes: a receiver on this host, or
  * a device that has not sent a segment for ten seconds.
  */
-bool istripe_session_close(struct istripe_session *session, int error);
+bool istripe_session_close(struct istripe_session *session);
 
 /**
  * istripe_session_submit() - send a task
