@@ -128,10 +128,9 @@ int istripe_host_disks_claim_array(struct istripe_volume *volume, struct istripe
 	list_for_each_entry(other, &started, host_disks.entry) {
 		if (!volume_is_array(other, uuid))
 			continue;
-		istripe_reason_set(why,
-				   "its superblocks are of array %4phN:%4phN:%4phN:%4phN, which is volume %s already: these LUNs, or that volume's, are copies",
-				   uuid, uuid + 4, uuid + 8, uuid + 12, other->name);
-		ret = -EBUSY;
+		ret = istripe_reason_fail(why, -EBUSY,
+					  "its superblocks are of array %4phN:%4phN:%4phN:%4phN, which is volume %s already: these LUNs, or that volume's, are copies",
+					  uuid, uuid + 4, uuid + 8, uuid + 12, other->name);
 		break;
 	}
 	volume->host_disks.array = !ret;

@@ -206,14 +206,13 @@ static int path_retire_wanted(struct istripe_path *path, u32 from, struct retire
 			      struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
-	int ret = 0;
+	int ret;
 
 	spin_lock_bh(&leg->lock);
-	if (!from && leg->path_count == 1) {
-		istripe_reason_set(why, "leg %u has no other path", leg->index);
-		ret = -EBUSY;
-	}
-	ret = ret ?: path_check_others(path, from, retired, why);
+	if (!from && leg->path_count == 1)
+		ret = istripe_reason_fail(why, -EBUSY, "leg %u has no other path", leg->index);
+	else
+		ret = path_check_others(path, from, retired, why);
 	if (!ret)
 		path_retire_nexuses(path, from, true, retired);
 	spin_unlock_bh(&leg->lock);
@@ -372,10 +371,9 @@ static int path_reconnect_begin(struct istripe_path *path, bool alone, struct re
 		ret = 0;
 	}
 	/* istripe_path_retire() was before us, istripe_path_drop() follows. */
-	if (path->kept != ISTRIPE_CONNECTIONS_MAX) {
-		istripe_reason_set(why, "the path, or a connection of it, is being removed");
-		ret = -EBUSY;
-	}
+	if (path->kept != ISTRIPE_CONNECTIONS_MAX)
+		ret = istripe_reason_fail(why, -EBUSY,
+					  "the path, or a connection of it, is being removed");
 	if (!ret)
 		path_retire_nexuses(path, 0, false, retired);
 	spin_unlock_bh(&leg->lock);

@@ -218,8 +218,8 @@ int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
 		if (!nexus_is_awaited(nexus) ||
 		    !wait_for_completion_killable(&nexus->first_result))
 			continue;
-		istripe_reason_set(why, "interrupted while %s was connecting", nexus->label);
-		ret = -EINTR;
+		ret = istripe_reason_fail(why, -EINTR, "interrupted while %s was connecting",
+					  nexus->label);
 		break;
 	}
 	if (!ret)

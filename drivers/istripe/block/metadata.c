@@ -63,12 +63,11 @@ static int leg_all_live(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 		super_unfenced = super_is_unfenced(nexus);
 		if (!super_unfenced && (READ_ONCE(nexus->live) || !READ_ONCE(nexus->wanted)))
 			continue;
-		istripe_reason_set(walk->why,
-				   "leg %u path %u %s: superblocks are written when all paths are up",
-				   leg->index, nexus->path->index, super_unfenced ?
-				   "was lost with a superblock that may still be written" :
-				   "is down");
-		ret = -ENOTCONN;
+		ret = istripe_reason_fail(walk->why, -ENOTCONN,
+					  "leg %u path %u %s: superblocks are written when all paths are up",
+					  leg->index, nexus->path->index, super_unfenced ?
+					  "was lost with a superblock that may still be written" :
+					  "is down");
 		break;
 	}
 	srcu_read_unlock(&leg->srcu, section);

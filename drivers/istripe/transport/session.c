@@ -527,10 +527,8 @@ static int session_join_one(struct istripe_session *session, struct istripe_conn
 	const struct istripe_login *login = &params->buffers->login;
 	int ret = session_connect(params, conn, portal, why);
 
-	if (ret == ISTRIPE_LOGIN_REDIRECT) {
-		istripe_reason_set(why, "login: %s", login->reason);
-		ret = -EREMCHG;
-	}
+	if (ret == ISTRIPE_LOGIN_REDIRECT)
+		return istripe_reason_fail(why, -EREMCHG, "login: %s", login->reason);
 	if (ret < 0)
 		return ret;
 	/* No CmdSN has been taken yet. Another node may have the same TSIH. */
