@@ -55,8 +55,7 @@ struct istripe_chap_identity {
 /* Writes of a session were sent again without a fence: a login in its portal group drains them. */
 struct istripe_undrained {
 	bool any;
-	bool tpgt_known;
-	u16 tpgt;			/* where that session was, if @tpgt_known */
+	struct istripe_tpgt tpgt;	/* where that session was */
 };
 
 /* Both directions, as a path's logins have them. */
@@ -69,8 +68,7 @@ struct istripe_credentials {
 /* The writes that a session has left when its volume went down, or its path. */
 struct istripe_unfenced {
 	bool unfenced;			/* writes failed that the target may still carry out */
-	bool tpgt_known;
-	u16 tpgt;			/* where that session was, if @tpgt_known */
+	struct istripe_tpgt tpgt;	/* where that session was */
 	struct istripe_undrained undrained;	/* up all the same */
 	u32 fingerprint;		/* whose session it was, see control/params.h */
 	u32 nexus_print;		/* the same, over whatever portal */

@@ -96,8 +96,8 @@ static void fuzz_begin(struct fuzz_login *f, u8 flags)
 	f->params.initiator_name = "iqn.2026-01.example:host";
 	f->params.target_name = "iqn.2026-01.example:disk";
 	f->params.tsih = flags & FLAG_JOIN ? 7 : 0;
-	f->params.tpgt_known = flags & FLAG_GROUP;
-	f->params.tpgt = 1;
+	f->params.tpgt.known = flags & FLAG_GROUP;
+	f->params.tpgt.tag = 1;
 	f->params.prefer_ipv6 = flags & FLAG_IPV6;
 	f->params.offer = &f->offer;
 	f->params.session = &f->session;
@@ -213,7 +213,7 @@ static void done_check(const struct fuzz_login *f)
 
 	REQUIRE(login->stage == ISTRIPE_LOGIN_FULL_FEATURE);
 	REQUIRE(login->tsih || value[ISTRIPE_KEY_MAX_CONNECTIONS] == 1);
-	REQUIRE(!(f->flags & FLAG_GROUP) || (login->tpgt_known && login->tpgt == 1));
+	REQUIRE(!(f->flags & FLAG_GROUP) || (login->tpgt.known && login->tpgt.tag == 1));
 	REQUIRE(!login->auth_chap || login->chap.state == ISTRIPE_CHAP_DONE);
 	REQUIRE(login->auth_chap || !mutual);
 	REQUIRE(!mutual || f->proved);
@@ -260,7 +260,7 @@ static void verdict_check(struct fuzz_login *f, int verdict)
 		break;
 	default:
 		REQUIRE(verdict == -EACCES || verdict == -ECONNREFUSED || verdict == -EPROTO ||
-			verdict == -EMSGSIZE || (verdict == -EXDEV && f->params.tpgt_known));
+			verdict == -EMSGSIZE || (verdict == -EXDEV && f->params.tpgt.known));
 		reason_check(&f->login);
 	}
 	REQUIRE(istripe_login_request(&f->login, &f->request, &text, &bytes) == -EINVAL);

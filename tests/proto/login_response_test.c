@@ -226,8 +226,8 @@ static void login_portal_group(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		login_defaults(b);
-		b->params.tpgt_known = rows[i].known;
-		b->params.tpgt = rows[i].expected;
+		b->params.tpgt.known = rows[i].known;
+		b->params.tpgt.tag = rows[i].expected;
 		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
 		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
 		login_say(b, "AuthMethod", "None");
@@ -256,8 +256,8 @@ static void login_portal_group_later(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		login_defaults(b);
-		b->params.tpgt_known = rows[i].expected;
-		b->params.tpgt = 7;
+		b->params.tpgt.known = rows[i].expected;
+		b->params.tpgt.tag = 7;
 		KUNIT_ASSERT_EQ(test, login_begin(b), 0);
 		KUNIT_ASSERT_EQ(test, login_ask(b), 0);
 		login_say(b, "AuthMethod", "None");
@@ -276,7 +276,7 @@ static void login_portal_group_later(struct kunit *test)
 				    b->login.reason);
 		if (rows[i].result != ISTRIPE_LOGIN_DONE)
 			continue;
-		KUNIT_EXPECT_EQ(test, b->login.tpgt_known, rows[i].first || rows[i].later);
+		KUNIT_EXPECT_EQ(test, b->login.tpgt.known, rows[i].first || rows[i].later);
 		KUNIT_EXPECT_STREQ(test, b->login.target_alias, "b");
 	}
 }

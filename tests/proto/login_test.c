@@ -51,8 +51,8 @@ static void login_plain(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_DONE);
 	KUNIT_EXPECT_EQ(test, b->login.stage, ISTRIPE_LOGIN_FULL_FEATURE);
 	KUNIT_EXPECT_EQ(test, b->login.tsih, LOGIN_TSIH);
-	KUNIT_EXPECT_EQ(test, b->login.tpgt, 7);
-	KUNIT_EXPECT_TRUE(test, b->login.tpgt_known);
+	KUNIT_EXPECT_EQ(test, b->login.tpgt.tag, 7);
+	KUNIT_EXPECT_TRUE(test, b->login.tpgt.known);
 	KUNIT_EXPECT_STREQ(test, b->login.target_alias, "our disk");
 	KUNIT_EXPECT_EQ(test, b->login.cmd_sn, LOGIN_CMD_SN);
 	KUNIT_EXPECT_EQ(test, b->login.exp_stat_sn, b->stat_sn);

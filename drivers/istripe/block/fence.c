@@ -63,11 +63,10 @@ static int fence_check_way(const struct istripe_nexus *nexus, const struct fence
 static bool fence_login_drains(const struct istripe_nexus *nexus, bool waits)
 {
 	const struct istripe_session *session = nexus->owned;
-	bool known = waits ? nexus->tpgt_known : nexus->undrained.tpgt_known;
-	u16 tpgt = waits ? nexus->tpgt : nexus->undrained.tpgt;
+	const struct istripe_tpgt *tpgt = waits ? &nexus->tpgt : &nexus->undrained.tpgt;
 
 	return session->quirks.login_drains && !nexus->several &&
-	       (known ? session->tpgt_known && session->tpgt == tpgt : !waits);
+	       (tpgt->known ? session->tpgt.known && session->tpgt.tag == tpgt->tag : !waits);
 }
 
 /* For what does not wait no LUN is reset in vain, nor one that may hang of it. */

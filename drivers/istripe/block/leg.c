@@ -685,11 +685,7 @@ static bool nexus_go_without_fence(struct istripe_nexus *nexus, u32 *writes, str
 	*writes += istripe_leg_nexus_waiting_writes(nexus);
 	/* Its next login still ends what the target may have. */
 	if (waits || nexus->ghosts.count)
-		nexus->undrained = (struct istripe_undrained) {
-			.any = true,
-			.tpgt_known = nexus->tpgt_known,
-			.tpgt = nexus->tpgt,
-		};
+		nexus->undrained = (struct istripe_undrained) { .any = true, .tpgt = nexus->tpgt };
 	nexus_end_fence(nexus, list);
 	/* It was all that the end of a path that retires had to wait for. */
 	if (!nexus->wanted)

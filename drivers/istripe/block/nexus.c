@@ -286,7 +286,6 @@ void istripe_nexus_login_params(struct istripe_nexus *nexus, struct istripe_sess
 		.initiator_name = volume->initiator_name,
 		.net = volume->net,
 		.tpgt = nexus->tpgt,
-		.tpgt_known = nexus->tpgt_known,
 		.task_slots = READ_ONCE(volume->queue_depth) * volume->parts,
 		.buffers = nexus->buffers,
 	};
@@ -323,7 +322,7 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	istripe_nexus_login_params(nexus, &params);
 	nexus_way(nexus, &params.way);
 	/* In another portal group the login ends no old session. */
-	params.tpgt_known &= nexus->ops->waits(nexus);
+	params.tpgt.known &= nexus->ops->waits(nexus);
 	ret = istripe_nexus_open_session(nexus, &params, why);
 	WRITE_ONCE(nexus->barred, ret == -EXDEV);
 	if (ret)

@@ -243,8 +243,7 @@ struct istripe_nexus {
 	struct istripe_way way;		/* of its session, or of the last one */
 	struct sockaddr_storage moved_to;	/* by the worker; AF_UNSPEC: none. backoff.h */
 	u64 portal_group;		/* proven number, see proof.h; 0: not known */
-	u16 tpgt;			/* by the worker: of the last session, if @tpgt_known */
-	bool tpgt_known;
+	struct istripe_tpgt tpgt;	/* by the worker: of the last session */
 	u32 generation;			/* from leg->generations; changes with the session */
 	u32 cache_lost;			/* ... at the last unit attention of a reset */
 	char unproven[ISTRIPE_REASON_BYTES];	/* why no sibling is proven, if known */
@@ -319,8 +318,8 @@ static inline bool istripe_nexus_ends_undrained(const struct istripe_nexus *nexu
 	const struct istripe_session *session = nexus->owned;
 
 	return undrained->any &&
-	       (!undrained->tpgt_known ||
-		(session->tpgt_known && session->tpgt == undrained->tpgt));
+	       (!undrained->tpgt.known ||
+		(session->tpgt.known && session->tpgt.tag == undrained->tpgt.tag));
 }
 
 /* Reports an event to the worker. Any context. */

@@ -173,17 +173,11 @@ void istripe_unfenced_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 			  (nexus->super_unfenced &&
 			   istripe_metadata_late_write_harms(leg->volume));
 	/* A login in the same portal group may drain, without a reset of the LUN. */
-	if (saved->unfenced) {
+	if (saved->unfenced)
 		saved->tpgt = nexus->tpgt;
-		saved->tpgt_known = nexus->tpgt_known;
-	}
 	saved->undrained = nexus->undrained;
 	/* A superblock that is written after another growth does harm: the next login ends it. */
 	if (nexus->super_unfenced && !saved->unfenced)
-		saved->undrained = (struct istripe_undrained) {
-			.any = true,
-			.tpgt_known = nexus->tpgt_known,
-			.tpgt = nexus->tpgt,
-		};
+		saved->undrained = (struct istripe_undrained) { .any = true, .tpgt = nexus->tpgt };
 	spin_unlock_bh(&leg->lock);
 }

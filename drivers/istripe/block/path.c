@@ -36,7 +36,6 @@ static void path_restore_unfenced(struct istripe_nexus *nexus, const struct istr
 {
 	nexus->unfenced = saved->unfenced;
 	nexus->undrained = saved->undrained;
-	nexus->tpgt_known = saved->tpgt_known;
 	nexus->tpgt = saved->tpgt;
 }
 

@@ -198,7 +198,7 @@ static bool proof_may_be_same(const struct istripe_nexus *nexus,
 {
 	return sibling != nexus && sibling->live &&
 	       !test_bit(ISTRIPE_NEXUS_STOP, &sibling->events) &&
-	       sibling->tpgt == nexus->tpgt &&
+	       sibling->tpgt.tag == nexus->tpgt.tag &&
 	       !strcmp(sibling->path->params.target_name, nexus->path->params.target_name);
 }
 
@@ -348,7 +348,7 @@ static bool proof_differs(const struct istripe_proof *proof, struct istripe_reas
 		istripe_reason_set(why, "%s leads to a target of another name", found->label);
 	else if (found)
 		istripe_reason_set(why, "it is in portal group %u, %s in %u",
-				   nexus->tpgt, found->label, found->tpgt);
+				   nexus->tpgt.tag, found->label, found->tpgt.tag);
 	spin_unlock_bh(&proof->leg->lock);
 	return found;
 }
@@ -506,7 +506,6 @@ void istripe_proof_live(struct istripe_nexus *nexus)
 	spin_lock_bh(&leg->lock);
 	nexus->way = session->way;
 	nexus->tpgt = session->tpgt;
-	nexus->tpgt_known = session->tpgt_known;
 	/* Even at the same address: another node may have it now. */
 	nexus->portal_group = 0;
 	proof_forget_alone(leg);

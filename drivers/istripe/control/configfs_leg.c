@@ -56,9 +56,7 @@ static void leg_confirm(struct istripe_leg_dir *leg, u32 path)
 			continue;
 		saved[i].unfenced = false;
 		saved[i].undrained = (struct istripe_undrained) {
-			.any = true,
-			.tpgt_known = saved[i].tpgt_known,
-			.tpgt = saved[i].tpgt,
+			.any = true, .tpgt = saved[i].tpgt,
 		};
 	}
 }

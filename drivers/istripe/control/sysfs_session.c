@@ -64,7 +64,7 @@ static u64 session_commands_sent(const struct istripe_session *session)
 								READ_ONCE(session->state))))	\
 	_row(isid, sysfs_emit(page, "%*phN\n", (int)sizeof(session->isid), session->isid))	\
 	_row(tsih, sysfs_emit(page, "%u\n", READ_ONCE(session->tsih)))			\
-	_row(target_portal_group_tag, sysfs_emit(page, "%u\n", READ_ONCE(session->tpgt)))	\
+	_row(target_portal_group_tag, sysfs_emit(page, "%u\n", READ_ONCE(session->tpgt.tag)))	\
 	_row(cmd_sn, sysfs_emit(page, "%u\n", READ_ONCE(session->cmd_sn)))		\
 	_row(exp_cmd_sn, sysfs_emit(page, "%u\n", READ_ONCE(session->exp_cmd_sn)))	\
 	_row(max_cmd_sn, sysfs_emit(page, "%u\n", READ_ONCE(session->max_cmd_sn)))	\

@@ -31,6 +31,12 @@ enum istripe_key {
 	ISTRIPE_KEY_COUNT
 };
 
+/* A portal group of the target: TargetPortalGroupTag (section 13.9). */
+struct istripe_tpgt {
+	u16 tag;			/* 0 while not @known */
+	bool known;			/* the target has told it */
+};
+
 /* Values of a digest key; an offer is a list in order of preference. */
 enum istripe_digest {
 	ISTRIPE_DIGEST_NONE = 0,		/* offer: "None" */

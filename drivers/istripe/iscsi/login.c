@@ -88,14 +88,13 @@ static int login_take_tpgt(struct istripe_login *login, const struct istripe_tex
 	if (istripe_text_parse_number(pair, 0, U16_MAX, &tpgt))
 		return login_fail(login, -EPROTO, "TargetPortalGroupTag=%.20s is no group",
 				  pair->value);
-	if (params->tpgt_known && params->tpgt != tpgt)
+	if (params->tpgt.known && params->tpgt.tag != tpgt)
 		return login_fail(login, -EXDEV, "portal is in portal group %u, expected was %u",
-				  tpgt, params->tpgt);
-	if (login->tpgt_known && login->tpgt != tpgt)
-		return login_fail(login, -EPROTO, "portal group changed from %u to %u", login->tpgt,
-				  tpgt);
-	login->tpgt = tpgt;
-	login->tpgt_known = true;
+				  tpgt, params->tpgt.tag);
+	if (login->tpgt.known && login->tpgt.tag != tpgt)
+		return login_fail(login, -EPROTO, "portal group changed from %u to %u",
+				  login->tpgt.tag, tpgt);
+	login->tpgt = (struct istripe_tpgt) { .tag = tpgt, .known = true };
 	return 0;
 }
 
@@ -381,11 +380,11 @@ static int login_check_window(struct istripe_login *login)
 /* Section 13.9 wants the tag in the first response; without it only an expected one is missed. */
 static int login_check_group(struct istripe_login *login)
 {
-	if (login->tpgt_known || !login->params.tpgt_known)
+	if (login->tpgt.known || !login->params.tpgt.known)
 		return 0;
 	return login_fail(login, -EXDEV,
 			  "target did not send TargetPortalGroupTag, expected was %u",
-			  login->params.tpgt);
+			  login->params.tpgt.tag);
 }
 
 static int login_operational_end(struct istripe_login *login, bool transit)

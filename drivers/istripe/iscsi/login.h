@@ -43,8 +43,7 @@ struct istripe_login_params {
 	u16 cid;			/* connection id, unique in the session */
 	u32 itt;			/* of all login requests; unused in the session */
 	u32 cmd_sn;			/* the session's first or current one; not consumed */
-	u16 tpgt;			/* that the target must give (RFC 7143 section 13.9) */
-	bool tpgt_known;		/* check @tpgt */
+	struct istripe_tpgt tpgt;	/* that the target must give, if it is known */
 	bool prefer_ipv6;		/* among the addresses of a redirect */
 	const struct istripe_keys *offer;	/* operational keys to offer */
 	const struct istripe_keys *session;	/* of the leading connection, with @tsih */
@@ -78,8 +77,7 @@ struct istripe_login {
 	bool refused;	/* after an error: until a setting is changed, here or there */
 	struct istripe_redirect redirect;	/* after ISTRIPE_LOGIN_REDIRECT */
 	u16 tsih;			/* after ISTRIPE_LOGIN_DONE, the session's, or 0 */
-	u16 tpgt;			/* portal group tag of the target, when @tpgt_known */
-	bool tpgt_known;		/* the target named its portal group */
+	struct istripe_tpgt tpgt;	/* as the target has named it */
 	char target_alias[ISTRIPE_LOGIN_ALIAS_BYTES];	/* TargetAlias, or "" */
 	u32 cmd_sn;			/* CmdSN of the first command of a new session */
 	u32 exp_stat_sn;		/* StatSN of the target's next PDU on this connection */

@@ -258,7 +258,6 @@ static int login_begin(const struct istripe_conn *conn, const struct istripe_ses
 		.cid = conn->cid,
 		.cmd_sn = 1,
 		.tpgt = params->tpgt,
-		.tpgt_known = params->tpgt_known,
 		.prefer_ipv6 = conn->remote_address.ss_family == AF_INET6,
 		.offer = &offer,
 		.chap = buffers->credentials.own.secret_bytes ? &buffers->chap : NULL,
@@ -270,7 +269,6 @@ static int login_begin(const struct istripe_conn *conn, const struct istripe_ses
 	memcpy(login_params.isid, params->isid, sizeof(login_params.isid));
 	if (conn->cid) {
 		login_params.tpgt = conn->session->tpgt;
-		login_params.tpgt_known = conn->session->tpgt_known;
 		login_params.tsih = conn->session->tsih;
 		login_params.itt = ISTRIPE_SLOT_LOGIN;
 		login_params.cmd_sn = conn->session->cmd_sn;

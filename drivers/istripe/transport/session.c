@@ -408,7 +408,6 @@ static void session_adopt_login(struct istripe_session *session, const struct is
 {
 	session->tsih = login->tsih;
 	session->tpgt = login->tpgt;
-	session->tpgt_known = login->tpgt_known;
 	session->quirks = istripe_quirks_of(login->target_alias);
 	session->negotiation = login->negotiation;
 	session->time2wait_s = login->negotiation.result.value[ISTRIPE_KEY_DEFAULT_TIME2WAIT];

@@ -86,8 +86,7 @@ struct istripe_session_params {
 	u8 isid[6];			/* the same one again reinstates (RFC 7143 6.3.5) */
 	struct istripe_way way;		/* of the path, or of another path to the same target */
 	struct net *net;
-	u16 tpgt;			/* of an earlier session of the path, if @tpgt_known: */
-	bool tpgt_known;		/* reinstatement needs the same portal group */
+	struct istripe_tpgt tpgt;	/* of an earlier session: to reinstate it needs the same */
 	u16 task_slots;			/* of the owner, without the internal one */
 	struct istripe_login_buffers *buffers;	/* used while opening */
 	bool no_redirects;		/* the session must be behind this portal */
@@ -132,8 +131,7 @@ struct istripe_session {
 	struct scsi_lun lun;
 	u8 isid[6];
 	u16 tsih;
-	u16 tpgt;			/* 0 while not @tpgt_known */
-	bool tpgt_known;		/* the target told its portal group */
+	struct istripe_tpgt tpgt;
 	u16 time2wait_s;		/* before the next login, as the target asked */
 	u16 logout_s;			/* it waits for the logout that it has asked for */
 	struct istripe_quirks quirks;	/* of the target; none before the login */
