@@ -51,9 +51,8 @@ void istripe_alua_back(struct istripe_nexus *nexus)
 {
 	int section = srcu_read_lock(&nexus->leg->srcu);
 	struct istripe_nexus *other;
-	u32 at;
 
-	istripe_leg_for_each_nexus(nexus->leg, other, at)
+	istripe_leg_for_each_nexus(nexus->leg, other)
 		if (READ_ONCE(other->live) && READ_ONCE(other->access.known) &&
 		    other->access.group != nexus->access.group)
 			istripe_nexus_event(other, ISTRIPE_NEXUS_ACCESS);

@@ -53,9 +53,8 @@ static u16 busy_survey(struct istripe_leg *leg)
 	const struct istripe_path *path;
 	bool any = false;
 	u16 bits = 0;
-	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at) {
+	istripe_leg_for_each_path(leg, path) {
 		if (READ_ONCE(path->busy_answers) < BUSY_MIN)
 			continue;
 		any = true;

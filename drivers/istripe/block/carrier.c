@@ -40,9 +40,8 @@ static void carrier_wake(struct istripe_leg *leg, struct net_device *dev)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (carrier_concerns(nexus, dev))
 			istripe_nexus_wake(nexus);
 	srcu_read_unlock(&leg->srcu, section);
@@ -65,9 +64,8 @@ static bool carrier_elsewhere(const struct istripe_nexus *nexus)
 {
 	struct istripe_nexus *other;
 	bool found = false;
-	u32 at;
 
-	istripe_leg_for_each_nexus(nexus->leg, other, at)
+	istripe_leg_for_each_nexus(nexus->leg, other)
 		found = found || (other != nexus && carrier_serves(other));
 	return found;
 }
@@ -92,10 +90,9 @@ static void carrier_check(struct istripe_leg *leg, bool rerouted)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	/* A link may go down meanwhile: never the last session that has one. */
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (carrier_elsewhere(nexus))
 			carrier_give_up(nexus, rerouted);
 	srcu_read_unlock(&leg->srcu, section);
@@ -196,9 +193,8 @@ static void carrier_end_orphans(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (carrier_end_orphan(nexus))
 			istripe_nexus_relogin(nexus);
 	srcu_read_unlock(&leg->srcu, section);

@@ -29,10 +29,9 @@ static struct istripe_nexus *fence_find(const struct istripe_nexus *nexus,
 {
 	struct istripe_nexus *other, *found = NULL;
 	struct istripe_leg *leg = nexus->leg;
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(leg, other)
 		if (other->live && other->generation == sibling->generation &&
 		    istripe_fence_may(nexus, other))
 			found = other;
@@ -292,11 +291,11 @@ int istripe_fence_confirm(struct istripe_path *path)
 	struct istripe_leg *leg = path->leg;
 	bool live = false, held = false;
 	struct istripe_nexus *nexus;
-	u32 at, writes;
+	u32 writes;
 	int section;
 
 	spin_lock_bh(&leg->lock);
-	istripe_path_for_each_nexus(path, nexus, at) {
+	istripe_path_for_each_nexus(path, nexus) {
 		/* One that is being taken out serves its last tasks. */
 		live |= nexus->live || READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE;
 		held |= nexus->tcp_has_pages;
@@ -312,7 +311,7 @@ int istripe_fence_confirm(struct istripe_path *path)
 		path->nexuses[0]->label, writes);
 	/* An attempt may wait for the answer to a reset for long, in vain now. */
 	section = srcu_read_lock(&leg->srcu);
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		istripe_nexus_relogin(nexus);
 	srcu_read_unlock(&leg->srcu, section);
 	return 0;

@@ -210,11 +210,10 @@ void istripe_ghosts_fail(const struct istripe_leg_task *leg_task)
 	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_nexus *nexus;
 	struct istripe_range range;
-	u32 at;
 
 	istripe_leg_task_range(leg_task, &range);
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		ghosts_fail(&nexus->ghosts, &range);
 	WRITE_ONCE(leg->ghosts_failed, leg->ghost_nexuses);
 	spin_unlock_bh(&leg->lock);
@@ -225,11 +224,10 @@ struct istripe_nexus *istripe_ghosts_in_the_way(const struct istripe_leg_task *l
 	struct istripe_leg *leg = leg_task->leg;
 	struct istripe_nexus *nexus;
 	struct istripe_range range;
-	u32 at;
 
 	lockdep_assert_held(&leg->lock);
 	istripe_leg_task_range(leg_task, &range);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (ghosts_are_in_the_way(nexus, &range, leg_task->task.write))
 			return nexus;
 	return NULL;
@@ -420,14 +418,13 @@ void istripe_ghosts_overlay(struct istripe_leg *leg, struct list_head *list)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (ghosts_want_overlays(nexus))
 			ghosts_create_overlays(nexus);
 	spin_lock_bh(&leg->lock);
 	leg->overlays.noted = false;
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		ghosts_take_overlaid(nexus, list);
 	spin_unlock_bh(&leg->lock);
 	srcu_read_unlock(&leg->srcu, section);

@@ -92,9 +92,8 @@ static struct siblings leg_siblings(const struct istripe_nexus *self)
 		self->access_since : leg->down_since;
 	struct siblings found = {};
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		const struct istripe_access *access = &nexus->access;
 
 		found.unasked |= nexus_is_coming(nexus) && !passed(self->live_since, SIBLINGS_MS);

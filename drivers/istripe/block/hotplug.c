@@ -165,7 +165,7 @@ static int path_check_others(const struct istripe_path *path, u32 from, struct r
 {
 	struct istripe_leg *leg = path->leg;
 	struct istripe_nexus *nexus;
-	u32 i, at, all = 0;
+	u32 i, all = 0;
 
 	lockdep_assert_held(&leg->lock);
 	*retired = (struct retired) {};
@@ -173,7 +173,7 @@ static int path_check_others(const struct istripe_path *path, u32 from, struct r
 		retired->live += path->nexuses[i]->live;
 		retired->usable += istripe_nexus_usable(path->nexuses[i]);
 	}
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		all += nexus->live;
 	if ((!retired->live || retired->live < all) &&
 	    (!retired->usable || retired->usable < leg->usable_nexuses))

@@ -198,7 +198,6 @@ void istripe_identify_flushed(struct istripe_nexus *nexus)
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_nexus *other;
 	int section;
-	u32 at;
 
 	mutex_lock(&leg->identify_lock);
 	/* It may have gone again meanwhile. */
@@ -207,7 +206,7 @@ void istripe_identify_flushed(struct istripe_nexus *nexus)
 	mutex_unlock(&leg->identify_lock);
 	section = srcu_read_lock(&leg->srcu);
 	/* Their writes would be flushed one by one. Those that know do not tell each other. */
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(leg, other)
 		if (other != nexus && !READ_ONCE(other->fua) &&
 		    READ_ONCE(other->state) == ISTRIPE_NEXUS_LIVE)
 			istripe_nexus_event(other, ISTRIPE_NEXUS_REVALIDATE);

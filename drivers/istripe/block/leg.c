@@ -42,11 +42,11 @@ const char *const istripe_leg_state_names[] = {
 enum istripe_leg_state istripe_leg_state(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
-	u32 at, usable, idle = 0;
+	u32 usable, idle = 0;
 	bool failed, unserved;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		/* One that is being added has not failed. */
 		idle += !nexus->wanted ||
 			(nexus->live ? !istripe_nexus_usable(nexus) :
@@ -106,9 +106,8 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus != except && leg_may_tell(nexus, event))
 			istripe_nexus_event(nexus, event);
 	srcu_read_unlock(&leg->srcu, section);
@@ -117,9 +116,8 @@ void istripe_leg_tell(struct istripe_leg *leg, const struct istripe_nexus *excep
 static void leg_wake(struct istripe_leg *leg, const struct istripe_nexus *except)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus != except)
 			istripe_nexus_wake(nexus);
 }
@@ -180,9 +178,8 @@ void istripe_leg_push(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		istripe_nexus_push(nexus);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -235,10 +232,9 @@ unsigned long istripe_leg_outage_end(const struct istripe_leg *leg, s32 recovery
 	unsigned long end = leg->down_since + msecs_to_jiffies(recovery_ms);
 	unsigned long last = end + TRANSITIONS_MAX_S * HZ;
 	const struct istripe_nexus *nexus;
-	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (nexus->live && nexus->access.state == SCSI_ACCESS_STATE_TRANSITIONING &&
 		    time_after(nexus->transition_end, end))
 			end = nexus->transition_end;
@@ -286,12 +282,11 @@ static void leg_take_awaiting_fence(struct istripe_leg *leg, struct list_head *l
 	struct istripe_leg_task *leg_task;
 	struct istripe_nexus *nexus;
 	bool ghosts;
-	u32 at;
 
 	lockdep_assert_held(&leg->lock);
 	/* The next start has no ghosts. */
 	ghosts = !leg->stopping && READ_ONCE(leg->fence) != ISTRIPE_FENCE_PATH;
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (nexus->tcp_has_pages)
 			continue;
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry) {
@@ -448,10 +443,9 @@ static void leg_arm_fence(struct istripe_leg *leg)
 	struct istripe_nexus *nexus;
 	long first = leg->overlays.noted ? 0 : LONG_MAX;
 	unsigned long end;
-	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (nexus_fence_deadline(nexus, &end))
 			first = min(first, (long)(end - jiffies));
 		list_for_each_entry(leg_task, &nexus->awaiting_fence, entry)
@@ -592,10 +586,9 @@ void istripe_leg_resend(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
 	LIST_HEAD(list);
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		nexus_resend(nexus, &list);
 	leg_arm_fence(leg);
 	leg_announce(leg);
@@ -623,7 +616,6 @@ void istripe_leg_await_fence(struct istripe_leg_task *leg_task)
 static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_head *list)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	if (!istripe_leg_serving(leg))
 		return;
@@ -633,7 +625,7 @@ static void leg_take_parked(struct istripe_leg *leg, bool served, struct list_he
 		WRITE_ONCE(leg->back_after_ms, istripe_elapsed_ms(leg->down_since));
 	leg->failed = false;
 	list_splice_init(&leg->parked, list);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		istripe_ghosts_resend(nexus, list);
 }
 
@@ -697,13 +689,13 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path)
 {
 	struct istripe_leg *leg = path->leg;
 	struct istripe_nexus *nexus;
-	u32 at, writes = 0;
+	u32 writes = 0;
 	LIST_HEAD(list);
 	bool served;
 
 	spin_lock_bh(&leg->lock);
 	served = istripe_leg_serving(leg);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (nexus->path != path || nexus->live || nexus->tcp_has_pages)
 			continue;
 		/* A superblock that is written late does harm whatever waits. */
@@ -720,14 +712,14 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path)
 static u32 leg_end_timed_out_fences(struct istripe_leg *leg, bool *any)
 {
 	struct istripe_nexus *nexus;
-	u32 at, writes = 0;
+	u32 writes = 0;
 	unsigned long end;
 	LIST_HEAD(list);
 	bool served;
 
 	spin_lock_bh(&leg->lock);
 	served = istripe_leg_serving(leg);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus_fence_deadline(nexus, &end) && time_after_eq(jiffies, end))
 			*any |= nexus_go_without_fence(nexus, &writes, &list);
 	leg_fence_ended(leg, served, &list);
@@ -741,10 +733,9 @@ static void leg_fail_timed_out(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
 	LIST_HEAD(list);
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		istripe_ghosts_take_timed_out(nexus, istripe_leg_serving(leg), &list);
 	leg_arm_fence(leg);
 	leg_announce(leg);

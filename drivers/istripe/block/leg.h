@@ -194,8 +194,8 @@ void istripe_leg_init_works(struct istripe_leg *leg);
 struct istripe_nexus *istripe_leg_next_nexus(const struct istripe_leg *leg, u32 *at);
 
 /* All nexuses of all paths, idle ones, too; of each path in their order. */
-#define istripe_leg_for_each_nexus(_leg, _nexus, _at)				\
-	for ((_at) = 0; ((_nexus) = istripe_leg_next_nexus(_leg, &(_at))); )
+#define istripe_leg_for_each_nexus(_leg, _nexus)					\
+	for (u32 _at = 0; ((_nexus) = istripe_leg_next_nexus(_leg, &_at)); )
 
 /* As istripe_leg_next_nexus(), or of a leg that does not run. */
 static inline struct istripe_path *istripe_leg_next_path(const struct istripe_leg *leg, u32 *at)
@@ -208,8 +208,8 @@ static inline struct istripe_path *istripe_leg_next_path(const struct istripe_le
 }
 
 /* All paths, by their indexes. */
-#define istripe_leg_for_each_path(_leg, _path, _at)				\
-	for ((_at) = 0; ((_path) = istripe_leg_next_path(_leg, &(_at))); )
+#define istripe_leg_for_each_path(_leg, _path)					\
+	for (u32 _at = 0; ((_path) = istripe_leg_next_path(_leg, &_at)); )
 
 /**
  * istripe_leg_tell() - report an event to the nexuses of a leg that are live or log in

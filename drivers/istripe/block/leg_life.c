@@ -97,13 +97,12 @@ static bool nexus_is_awaited(const struct istripe_nexus *nexus)
 void istripe_leg_start(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	mutex_lock(&leg->paths_lock);
 	spin_lock_bh(&leg->lock);
 	WRITE_ONCE(leg->down_since, jiffies);
 	spin_unlock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus_is_awaited(nexus))
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_START);
 	mutex_unlock(&leg->paths_lock);
@@ -152,9 +151,8 @@ static int leg_judge_first_results(struct istripe_leg *leg, struct istripe_reaso
 	struct istripe_nexus *nexus, *failed = NULL;
 	u32 live = 0;
 	int ret;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (!READ_ONCE(nexus->wanted))
 			continue;
 		if (!nexus->first_error)
@@ -164,12 +162,12 @@ static int leg_judge_first_results(struct istripe_leg *leg, struct istripe_reaso
 	}
 	if (failed && (!live || nexus_fails_leg(failed)))
 		return istripe_leg_nexus_error(failed, why);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		ret = leg_check_unfenced(nexus, why);
 		if (ret)
 			return ret;
 	}
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus->first_error)
 			istripe_nexus_persist(nexus);
 	return 0;
@@ -179,9 +177,8 @@ static int leg_judge_first_results(struct istripe_leg *leg, struct istripe_reaso
 static struct istripe_nexus *leg_find_unusable(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (READ_ONCE(nexus->live) && !istripe_nexus_usable(nexus))
 			return nexus;
 	return NULL;
@@ -211,10 +208,9 @@ int istripe_leg_wait(struct istripe_leg *leg, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus;
 	int ret = 0;
-	u32 at;
 
 	mutex_lock(&leg->paths_lock);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (!nexus_is_awaited(nexus) ||
 		    !wait_for_completion_killable(&nexus->first_result))
 			continue;
@@ -252,11 +248,10 @@ int istripe_leg_check(struct istripe_leg *leg, struct istripe_reason *why)
 void istripe_leg_stop_begin(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	istripe_leg_expire(leg);
 	mutex_lock(&leg->paths_lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		istripe_nexus_event(nexus, ISTRIPE_NEXUS_STOP);
 	mutex_unlock(&leg->paths_lock);
 }
@@ -264,11 +259,10 @@ void istripe_leg_stop_begin(struct istripe_leg *leg)
 void istripe_leg_stop(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	istripe_leg_expire(leg);
 	mutex_lock(&leg->paths_lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		istripe_nexus_stop(nexus);
 	mutex_unlock(&leg->paths_lock);
 	istripe_ghosts_warn(leg, "it stops");

@@ -270,7 +270,6 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 	const struct istripe_keys *offer;
 	const struct istripe_nexus *nexus;
 	int section;
-	u32 at;
 
 	limits->physical_block_bytes = max(limits->physical_block_bytes,
 					   leg->lun.capacity.physical_block_bytes);
@@ -280,7 +279,7 @@ static void derive_leg(struct istripe_leg *leg, struct istripe_disk_limits *limi
 	limits->fua &= !caching->write_cache || caching->dpofua;
 	/* A page must not change while its data digest is computed and sent (P21). */
 	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		offer = &nexus->path->params.offer;
 		limits->stable_writes |=
 			offer->value[ISTRIPE_KEY_DATA_DIGEST] != ISTRIPE_DIGEST_NONE;

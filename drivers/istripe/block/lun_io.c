@@ -216,9 +216,8 @@ static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istr
 	int ret = lun_io_fail_lost(leg, walk->why);
 	const struct istripe_path *silent = NULL;
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (nexus->path == silent || !lun_io_may_use(nexus))
 			continue;
 		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
@@ -308,9 +307,8 @@ static unsigned long flush_share(const struct istripe_nexus *nexus, unsigned lon
 {
 	long left = deadline - jiffies;
 	const struct istripe_nexus *other;
-	u32 at;
 
-	istripe_leg_for_each_nexus(nexus->leg, other, at) {
+	istripe_leg_for_each_nexus(nexus->leg, other) {
 		if (other->path->index > nexus->path->index && lun_io_may_use(other)) {
 			left /= 2;
 			break;
@@ -326,9 +324,8 @@ int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
 	int ret = lun_io_fail_lost(leg, why);
 	const struct istripe_path *silent = NULL;
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (nexus->path == silent || !lun_io_may_use(nexus))
 			continue;
 		ret = flush_nexus(nexus, flush_share(nexus, deadline), why);

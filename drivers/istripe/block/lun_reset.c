@@ -98,14 +98,13 @@ static void reset_quiesce_all(struct istripe_leg *leg, const struct istripe_nexu
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		nexus->reset.session = 0;
 		if (nexus != but)
 			reset_queue(nexus);
 	}
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		flush_work(&nexus->reset.work);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -114,12 +113,11 @@ static void reset_collect_all(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus->reset.session)
 			reset_queue(nexus);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		flush_work(&nexus->reset.work);
 	srcu_read_unlock(&leg->srcu, section);
 }
@@ -128,9 +126,8 @@ static void reset_release_all(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus->reset.quiesced)
 			reset_release(nexus, false);
 	srcu_read_unlock(&leg->srcu, section);

@@ -57,9 +57,8 @@ static int leg_all_live(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 	struct istripe_nexus *nexus;
 	bool super_unfenced;
 	int ret = 0;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		super_unfenced = super_is_unfenced(nexus);
 		if (!super_unfenced && (READ_ONCE(nexus->live) || !READ_ONCE(nexus->wanted)))
 			continue;
@@ -124,9 +123,9 @@ static int leg_verify_nexuses(struct istripe_leg *leg, struct istripe_lun_walk *
 	struct istripe_reason reason;
 	int ret, error = -ENOTCONN;
 	struct istripe_nexus *nexus;
-	u32 at, good = 0;
+	u32 good = 0;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		/*
 		 * It is compared when its port takes I/O, see istripe_metadata_admits(). Its
 		 * worker may be finding that just now, without @known: wait until it sees that.

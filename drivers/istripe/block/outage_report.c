@@ -43,10 +43,9 @@ s32 istripe_outage_report_left_ms(struct istripe_leg *leg)
 static void outage_say(const struct istripe_leg *leg, struct istripe_reason *why)
 {
 	const struct istripe_nexus *nexus;
-	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (leg->unfenced_nexuses && nexus->unfenced) {
 			istripe_reason_set(why,
 					   "path %u: writes have failed that its target may still carry out: no I/O before a login through it%s, or fence_confirm",

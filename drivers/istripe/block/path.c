@@ -143,9 +143,8 @@ static void path_tell(struct istripe_path *path, void (*tell)(struct istripe_ses
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	int section = srcu_read_lock(&path->leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		path_tell_nexus(nexus, tell);
 	srcu_read_unlock(&path->leg->srcu, section);
 	memalloc_noreclaim_restore(noreclaim);
@@ -169,9 +168,8 @@ void istripe_path_wake(const struct istripe_path *path)
 {
 	int section = srcu_read_lock(&path->leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		if (istripe_backoff_next_ms(nexus) / 9 * 8 > path->params.timers.login_retry_max_ms)
 			istripe_nexus_wake(nexus);
 	srcu_read_unlock(&path->leg->srcu, section);
@@ -182,10 +180,9 @@ static bool path_takes_login(const struct istripe_path *path, struct istripe_rea
 {
 	struct istripe_nexus *nexus;
 	const char *but;
-	u32 at;
 
 	lockdep_assert_held(&path->login_lock);
-	istripe_path_for_each_nexus(path, nexus, at) {
+	istripe_path_for_each_nexus(path, nexus) {
 		if (rcu_access_pointer(nexus->session))
 			but = "and a session of the path is live";
 		else if (READ_ONCE(nexus->state) == ISTRIPE_NEXUS_DEAD)
@@ -209,7 +206,6 @@ int istripe_path_relogin(struct istripe_path *path, const struct istripe_path_pa
 	int section = srcu_read_lock(&path->leg->srcu);
 	struct istripe_path_params *its = &path->params;
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	spin_lock(&path->login_lock);
 	if (!ret && !path_takes_login(path, why))
@@ -225,7 +221,7 @@ int istripe_path_relogin(struct istripe_path *path, const struct istripe_path_pa
 	}
 	spin_unlock(&path->login_lock);
 	if (!ret)
-		istripe_path_for_each_nexus(path, nexus, at)
+		istripe_path_for_each_nexus(path, nexus)
 			istripe_nexus_relogin(nexus);
 	srcu_read_unlock(&path->leg->srcu, section);
 	memalloc_noreclaim_restore(noreclaim);
@@ -309,10 +305,10 @@ struct istripe_nexus *istripe_path_next_nexus(const struct istripe_path *path, u
 
 u32 istripe_path_state(const struct istripe_path *path)
 {
-	u32 at, wanted = 0, live = 0;
+	u32 wanted = 0, live = 0;
 	struct istripe_nexus *nexus;
 
-	istripe_path_for_each_nexus(path, nexus, at) {
+	istripe_path_for_each_nexus(path, nexus) {
 		/* One that is being added has not failed. */
 		if (!READ_ONCE(nexus->wanted) || !completion_done(&nexus->first_result))
 			continue;
@@ -334,10 +330,9 @@ u64 istripe_path_reconnects(const struct istripe_path *path)
 {
 	u64 sum = path->gone_reconnects;
 	const struct istripe_nexus *nexus;
-	u32 at;
 
 	lockdep_assert_held(&path->leg->lock);
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		sum += READ_ONCE(nexus->reconnects);
 	return sum;
 }
@@ -346,10 +341,9 @@ u64 istripe_path_faults(const struct istripe_path *path)
 {
 	const struct istripe_nexus *nexus;
 	u64 sum = path->gone_faults;
-	u32 at;
 
 	lockdep_assert_held(&path->leg->lock);
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		sum += READ_ONCE(nexus->faults);
 	return sum;
 }
@@ -371,9 +365,8 @@ const char *istripe_path_holding(const struct istripe_path *path)
 {
 	const char *holding = NULL;
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		holding = holding ?: nexus_holding(nexus);
 	return holding ?: "none";
 }
@@ -381,9 +374,8 @@ const char *istripe_path_holding(const struct istripe_path *path)
 void istripe_path_last_error(const struct istripe_path *path, struct istripe_reason *why)
 {
 	struct istripe_nexus *nexus, *last = path->nexuses[0];
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		if (ktime_after(READ_ONCE(nexus->error_time), READ_ONCE(last->error_time)))
 			last = nexus;
 	istripe_last_error_read(last, why);

@@ -86,8 +86,8 @@ struct istripe_path {
 /* The caller keeps the nexuses valid, see above; so it does for the next functions. */
 struct istripe_nexus *istripe_path_next_nexus(const struct istripe_path *path, u32 *at);
 
-#define istripe_path_for_each_nexus(_path, _nexus, _at)				\
-	for ((_at) = 0; ((_nexus) = istripe_path_next_nexus(_path, &(_at))); )
+#define istripe_path_for_each_nexus(_path, _nexus)				\
+	for (u32 _at = 0; ((_nexus) = istripe_path_next_nexus(_path, &_at)); )
 
 /* @params are copied. Returns ERR_PTR(-ENOMEM) on failure. */
 struct istripe_path *istripe_path_create(struct istripe_leg *leg,

@@ -34,12 +34,11 @@ static struct istripe_path *pick_nth(const struct istripe_leg *leg, u32 nth)
 {
 	u32 chosen = READ_ONCE(leg->chosen_paths);
 	struct istripe_path *path;
-	u32 at;
 
 	if (!chosen)
 		return NULL;
 	nth %= chosen;
-	istripe_leg_for_each_path(leg, path, at)
+	istripe_leg_for_each_path(leg, path)
 		if (path_is_chosen(path) && !nth--)
 			return path;
 	return NULL;
@@ -49,9 +48,8 @@ static struct istripe_path *pick_nth(const struct istripe_leg *leg, u32 nth)
 static struct istripe_path *pick_failover(struct istripe_leg *leg, u32 bytes)
 {
 	struct istripe_path *path;
-	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at)
+	istripe_leg_for_each_path(leg, path)
 		if (path_is_chosen(path) && READ_ONCE(path->preferred))
 			return path;
 	return pick_nth(leg, 0);
@@ -114,14 +112,14 @@ static struct istripe_path *pick_service_time(struct istripe_leg *leg, u32 bytes
 static struct istripe_path *pick_weighted(struct istripe_leg *leg, u32 bytes)
 {
 	struct istripe_path *path, *last = NULL;
-	u32 at, nth, weight, total = 0;
+	u32 nth, weight, total = 0;
 
-	istripe_leg_for_each_path(leg, path, at)
+	istripe_leg_for_each_path(leg, path)
 		total += path_is_chosen(path) ? path_weight(path) : 0;
 	if (!total)
 		return NULL;
 	nth = (u32)atomic_inc_return(&leg->policy_counter) % total;
-	istripe_leg_for_each_path(leg, path, at) {
+	istripe_leg_for_each_path(leg, path) {
 		if (!path_is_chosen(path))
 			continue;
 		last = path;
@@ -170,9 +168,8 @@ struct istripe_path *istripe_policy_pick_other(const struct istripe_leg *leg, u3
 struct istripe_nexus *istripe_policy_pick_unchosen(struct istripe_leg *leg, u16 avoid)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (istripe_nexus_usable(nexus) && !READ_ONCE(nexus->lanes) &&
 		    !(avoid & BIT(nexus->path->index)))
 			return nexus;
@@ -190,9 +187,8 @@ static u32 leg_rank(struct istripe_leg *leg)
 {
 	const struct istripe_nexus *nexus;
 	u32 rank = U32_MAX;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (istripe_nexus_usable(nexus))
 			rank = min(rank, access_rank(nexus));
 	return rank;
@@ -208,9 +204,9 @@ static void path_choose(struct istripe_path *path, u32 rank, struct leg_count *c
 {
 	bool chosen, live = false, preferred = false;
 	struct istripe_nexus *nexus;
-	u32 at, lanes = 0;
+	u32 lanes = 0;
 
-	istripe_path_for_each_nexus(path, nexus, at) {
+	istripe_path_for_each_nexus(path, nexus) {
 		chosen = istripe_nexus_usable(nexus) && access_rank(nexus) == rank;
 		WRITE_ONCE(nexus->lanes, chosen ? nexus->connections : 0);
 		lanes += nexus->lanes;
@@ -229,10 +225,9 @@ void istripe_policy_choose(struct istripe_leg *leg)
 	u32 rank = leg_rank(leg);
 	struct leg_count count = {};
 	struct istripe_path *path;
-	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_path(leg, path, at)
+	istripe_leg_for_each_path(leg, path)
 		path_choose(path, rank, &count);
 	WRITE_ONCE(leg->usable_nexuses, count.usable_nexuses);
 	WRITE_ONCE(leg->live_paths, count.live_paths);
@@ -268,9 +263,8 @@ bool istripe_policy_alone(const struct istripe_session *session)
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *other;
 	bool serves = false;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(leg, other)
 		serves |= other->path != nexus->path && nexus_serves(other);
 	srcu_read_unlock(&leg->srcu, section);
 	return !serves;

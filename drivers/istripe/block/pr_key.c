@@ -70,13 +70,12 @@ static bool key_list(struct istripe_nexus *nexus, bool listed)
 	bool changed = nexus->key.listed != listed;
 	struct istripe_nexus *other;
 	bool any = false;
-	u32 at;
 
 	WRITE_ONCE(nexus->key.told, true);
 	if (!key_list_counts(leg, listed, nexus->key.listings))
 		return false;
 	nexus->key.listed = listed;
-	istripe_leg_for_each_nexus(leg, other, at) {
+	istripe_leg_for_each_nexus(leg, other) {
 		if (!listed && !READ_ONCE(other->key.told) && (changed || other->key.ask))
 			other->key.listed = false;
 		other->key.ask |= changed && other->key.listed != listed;
@@ -96,12 +95,11 @@ void istripe_pr_key_set(struct istripe_leg *leg, u64 key)
 void istripe_pr_key_list(struct istripe_leg *leg, bool listed)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
 	if (key_list_counts(leg, listed, leg->pr_key.former_listings)) {
 		/* A node that does not tell its keys would list them for ever. */
-		istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_leg_for_each_nexus(leg, nexus)
 			nexus->key.listed = listed && READ_ONCE(nexus->key.told);
 		WRITE_ONCE(leg->pr_key.listed, listed);
 	}
@@ -277,9 +275,8 @@ static void key_ask_again(struct istripe_leg *leg)
 {
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (READ_ONCE(nexus->reserved) || key_of_others(leg))
 			istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 	srcu_read_unlock(&leg->srcu, section);

@@ -208,10 +208,9 @@ static bool proof_next_sibling(struct istripe_proof *proof, struct proof_sibling
 	struct istripe_nexus *other, *next = NULL;
 	struct istripe_nexus *nexus = proof->subject;
 	struct istripe_leg *leg = proof->leg;
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(leg, other)
 		if (proof_may_be_same(nexus, other) &&
 		    other->portal_group > sibling->portal_group &&
 		    (!next || other->portal_group < next->portal_group))
@@ -244,9 +243,8 @@ static void proof_decide_alone(struct istripe_proof *proof)
 static bool proof_alone(const struct istripe_nexus *nexus)
 {
 	const struct istripe_nexus *other;
-	u32 at;
 
-	istripe_leg_for_each_nexus(nexus->leg, other, at)
+	istripe_leg_for_each_nexus(nexus->leg, other)
 		if (other->path != nexus->path && istripe_proof_same(nexus, other))
 			return false;
 	return true;
@@ -332,10 +330,9 @@ static bool proof_differs(const struct istripe_proof *proof, struct istripe_reas
 	const struct istripe_nexus *other, *found = NULL;
 	const struct istripe_nexus *nexus = proof->subject;
 	bool same = false;
-	u32 at;
 
 	spin_lock_bh(&proof->leg->lock);
-	istripe_leg_for_each_nexus(proof->leg, other, at) {
+	istripe_leg_for_each_nexus(proof->leg, other) {
 		if (other->path == nexus->path || !other->live)
 			continue;
 		/* Comparable; compared when it is that nexus's turn. */
@@ -402,10 +399,9 @@ static bool proof_next_subject(struct istripe_proof *proof)
 {
 	struct istripe_nexus *nexus, *next = NULL;
 	struct istripe_leg *leg = proof->leg;
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (!next && proof_wanted(leg) && nexus->live && !nexus->portal_group &&
 		    !test_bit(ISTRIPE_NEXUS_STOP, &nexus->events))
 			next = nexus;
@@ -424,10 +420,9 @@ static bool proof_next_subject(struct istripe_proof *proof)
 static void proof_forget_alone(struct istripe_leg *leg)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
 	lockdep_assert_held(&leg->lock);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (proof_alone(nexus))
 			nexus->portal_group = 0;
 }

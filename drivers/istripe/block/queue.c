@@ -102,9 +102,8 @@ static void queue_poll_leg(struct istripe_leg *leg, u32 lane)
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_path *path;
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at) {
+	istripe_leg_for_each_path(leg, path) {
 		nexus = istripe_path_pick(path, lane);
 		if (nexus)
 			queue_poll_nexus(nexus, lane);

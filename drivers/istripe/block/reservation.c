@@ -278,7 +278,6 @@ static void leg_undo_reserve(struct istripe_leg *leg, const struct reservation *
 	};
 	struct istripe_nexus *nexus;
 	int section;
-	u32 at;
 
 	if (!what->undo ||
 	    (what->action == ISTRIPE_RESERVE_RESERVE && leg->pr_key.former_holder))
@@ -288,7 +287,7 @@ static void leg_undo_reserve(struct istripe_leg *leg, const struct reservation *
 	if (what->registers && leg->pr_key.key == what->new_key)
 		istripe_pr_key_set(leg, leg->pr_key.former_key);
 	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if ((what->each_nexus && nexus->key.done) ||
 		    (finished && READ_ONCE(nexus->wanted)))
 			nexus_take_back(nexus, &undo);
@@ -302,11 +301,10 @@ static int leg_reserve_each(struct istripe_leg *leg, const struct reservation *w
 	int ret = -ENOTCONN;
 	int meant, one;
 	int lost = 0;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		nexus->key.done = false;
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		meant = nexus_is_meant(nexus, what);
 		if (!meant)
 			continue;
@@ -330,9 +328,8 @@ static int leg_reserve_one(struct istripe_leg *leg, const struct reservation *wh
 	struct istripe_nexus *nexus;
 	int ret = -ENOTCONN;
 	int one;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (!nexus_is_meant(nexus, what) ||
 		    (nexus_may_be_passed_over(nexus) && !istripe_nexus_usable(nexus)))
 			continue;
@@ -397,9 +394,8 @@ static int nexus_has_done(struct istripe_nexus *nexus, struct istripe_session *s
 static bool leg_has_done(struct istripe_leg *leg, const struct reservation *what)
 {
 	struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (istripe_nexus_usable(nexus) &&
 		    nexus_over_session(nexus, what, nexus_has_done) > 0)
 			return true;
@@ -577,9 +573,8 @@ static int leg_asks(struct istripe_leg *leg, const struct reservation *what, res
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
 	int ret = -ENOTCONN;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (!istripe_nexus_usable(nexus))
 			continue;
 		ret = nexus_until_valid(nexus, what, ask);

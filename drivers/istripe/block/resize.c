@@ -27,11 +27,10 @@ static u64 leg_found_blocks(struct istripe_leg *leg)
 	const struct istripe_nexus *nexus;
 	u64 blocks = U64_MAX;
 	int section;
-	u32 at;
 
 	lockdep_assert_held(&leg->identify_lock);
 	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		if (nexus->blocks)
 			blocks = min(blocks, nexus->blocks);
 	srcu_read_unlock(&leg->srcu, section);
@@ -179,11 +178,10 @@ static bool leg_found_more(struct istripe_leg *leg)
 	const struct istripe_nexus *nexus;
 	bool more = false;
 	int section;
-	u32 at;
 
 	mutex_lock(&leg->identify_lock);
 	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_nexus(leg, nexus, at)
+	istripe_leg_for_each_nexus(leg, nexus)
 		more = more || nexus->blocks > leg->lun.capacity.blocks;
 	srcu_read_unlock(&leg->srcu, section);
 	mutex_unlock(&leg->identify_lock);
@@ -329,9 +327,8 @@ static int leg_wait_asked(struct istripe_leg *leg)
 	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
 	int ret = 0;
-	u32 at;
 
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (!READ_ONCE(nexus->wanted))
 			continue;
 		if (nexus_is_asked(nexus))

@@ -44,10 +44,9 @@ static bool trial_any(const struct istripe_nexus *nexus, trial_test_t test, unsi
 	struct istripe_leg *leg = nexus->leg;
 	const struct istripe_nexus *other;
 	bool found = false;
-	u32 at;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(leg, other)
 		found = found || (istripe_nexus_usable(other) && test(nexus, other, since));
 	spin_unlock_bh(&leg->lock);
 	return found;
@@ -117,12 +116,11 @@ void istripe_trial_served(const struct istripe_nexus *nexus, u16 late_over, unsi
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_nexus *other;
 	int section;
-	u32 at;
 
 	if (READ_ONCE(nexus->lanes))
 		return;
 	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_nexus(leg, other, at)
+	istripe_leg_for_each_nexus(leg, other)
 		/* An earlier session of the path may have had it. */
 		if (late_over & BIT(other->path->index) &&
 		    time_after(started, READ_ONCE(other->live_since)))

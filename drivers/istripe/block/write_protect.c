@@ -32,11 +32,10 @@ static enum istripe_protected leg_survey(struct istripe_leg *leg)
 	struct istripe_nexus *nexus;
 	bool asked = false;
 	int section;
-	u32 at;
 
 	mutex_lock(&leg->identify_lock);
 	section = srcu_read_lock(&leg->srcu);
-	istripe_leg_for_each_nexus(leg, nexus, at) {
+	istripe_leg_for_each_nexus(leg, nexus) {
 		if (!nexus->blocks)
 			continue;
 		asked = true;
@@ -82,13 +81,13 @@ static bool volume_ask_again(struct istripe_volume *volume, bool ask)
 	bool refused = false;
 	struct istripe_leg *leg;
 	int section;
-	u32 i, at;
+	u32 i;
 
 	for (i = 0; i < volume->leg_count; i++) {
 		leg = volume->legs[i];
 		refused |= leg->protected == ISTRIPE_PROTECTED_REFUSED;
 		section = srcu_read_lock(&leg->srcu);
-		istripe_leg_for_each_nexus(leg, nexus, at)
+		istripe_leg_for_each_nexus(leg, nexus)
 			if (ask && READ_ONCE(nexus->protected) == ISTRIPE_PROTECTED_REFUSED)
 				istripe_nexus_event(nexus, ISTRIPE_NEXUS_REVALIDATE);
 		srcu_read_unlock(&leg->srcu, section);

@@ -251,11 +251,11 @@ static void volume_remember(struct istripe_volume_dir *volume, const struct istr
 					     const struct istripe_path *running))
 {
 	struct istripe_path *path;
-	u32 i, at;
+	u32 i;
 
 	lockdep_assert_held(&volume->lock);
 	for (i = 0; i < running->leg_count; i++)
-		istripe_leg_for_each_path(running->legs[i], path, at)
+		istripe_leg_for_each_path(running->legs[i], path)
 			remember(volume->legs[i]->paths[path->index], path);
 }
 

@@ -180,9 +180,9 @@ static enum path_class path_classify(const struct istripe_path *path, u32 state,
 static u32 leg_live_paths(const struct istripe_leg *leg)
 {
 	const struct istripe_path *path;
-	u32 at, live = 0;
+	u32 live = 0;
 
-	istripe_leg_for_each_path(leg, path, at)
+	istripe_leg_for_each_path(leg, path)
 		live += istripe_path_state(path) == ISTRIPE_NEXUS_LIVE ||
 			istripe_path_state(path) == ISTRIPE_PATH_DEGRADED;
 	return live;
@@ -194,7 +194,6 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 {
 	const struct istripe_nexus *nexus;
 	struct istripe_leg *leg = path->leg;
-	u32 at;
 
 	*now = (struct path_now) { .state = istripe_path_state(path) };
 	now->class = path_classify(path, now->state, told->class);
@@ -204,7 +203,7 @@ static void path_ask(const struct istripe_path *path, const struct path_told *to
 	spin_lock_bh(&leg->lock);
 	now->reconnects = istripe_path_reconnects(path);
 	now->access = path->nexuses[0]->access;
-	istripe_path_for_each_nexus(path, nexus, at) {
+	istripe_path_for_each_nexus(path, nexus) {
 		now->writes += istripe_leg_nexus_waiting_writes(nexus);
 		now->unfenced |= nexus->unfenced || nexus->wait_failed ||
 				 (leg->failed && nexus->ghosts.count);
@@ -260,9 +259,8 @@ static bool path_send_waiting(struct istripe_events *events, const struct istrip
 							 istripe_path_state_name(now->state), now);
 	struct istripe_reason why;
 	const struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		if (istripe_fence_why_waiting(nexus, &why))
 			break;
 	add_uevent_var(event, "ISTRIPE_WAITING_WRITES=%u", now->writes);
@@ -335,9 +333,9 @@ static void path_tell_writes(struct istripe_events *events, const struct istripe
 static void path_tell_sessions(const struct istripe_path *path, struct path_told *told)
 {
 	const struct istripe_nexus *nexus;
-	u32 at, changes;
+	u32 changes;
 
-	istripe_path_for_each_nexus(path, nexus, at) {
+	istripe_path_for_each_nexus(path, nexus) {
 		/* Pairs with nexus_changed(). */
 		changes = smp_load_acquire(&nexus->changes);
 		if (told->kobj && (told->fresh || changes != told->changes[nexus->index]))
@@ -374,7 +372,6 @@ static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *le
 {
 	const struct istripe_path *path;
 	struct istripe_reason why;
-	u32 at;
 
 	lockdep_assert(srcu_read_lock_held(&leg->srcu));
 	istripe_outage_report_why(leg, &why);
@@ -382,7 +379,7 @@ static void leg_add_reason(struct kobj_uevent_env *event, struct istripe_leg *le
 		add_uevent_var(event, "ISTRIPE_REASON=%s", why.text);
 		return;
 	}
-	istripe_leg_for_each_path(leg, path, at) {
+	istripe_leg_for_each_path(leg, path) {
 		if (istripe_path_state(path) == ISTRIPE_NEXUS_LIVE)
 			continue;
 		istripe_path_last_error(path, &why);
@@ -445,9 +442,8 @@ static enum istripe_leg_state leg_tell(struct istripe_events *events, struct ist
 	enum istripe_leg_state state = istripe_leg_state(leg);
 	int section = srcu_read_lock(&leg->srcu);
 	const struct istripe_path *path;
-	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at)
+	istripe_leg_for_each_path(leg, path)
 		path_tell(events, path);
 	leg_tell_overlays(events, leg, state);
 	leg_tell_state(events, leg, state);

@@ -209,7 +209,6 @@ static int leg_dirs_add(struct volume_tree *tree, struct kobject *parent, struct
 	struct istripe_sysfs_dir *dir, *paths;
 	struct istripe_path *path;
 	int ret = 0;
-	u32 at;
 
 	dir = istripe_sysfs_dir_add_index(&tree->dirs, &leg_dir_type, parent, leg, leg->index);
 	if (IS_ERR(dir))
@@ -220,7 +219,7 @@ static int leg_dirs_add(struct volume_tree *tree, struct kobject *parent, struct
 	if (IS_ERR(paths))
 		return PTR_ERR(paths);
 	leg->control = &paths->kobj;
-	istripe_leg_for_each_path(leg, path, at) {
+	istripe_leg_for_each_path(leg, path) {
 		ret = path_dirs_add(tree, path);
 		if (ret)
 			break;
@@ -308,9 +307,8 @@ void istripe_sysfs_remove_sessions(struct istripe_path *path)
 static void leg_dirs_remove(struct istripe_leg *leg)
 {
 	struct istripe_path *path;
-	u32 at;
 
-	istripe_leg_for_each_path(leg, path, at)
+	istripe_leg_for_each_path(leg, path)
 		istripe_sysfs_remove_path(path);
 	leg->control = NULL;
 }

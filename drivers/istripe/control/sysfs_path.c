@@ -55,9 +55,8 @@ static bool path_may_fence_nexus(const struct istripe_nexus *nexus,
 				 const struct istripe_path *through)
 {
 	const struct istripe_nexus *sibling;
-	u32 at;
 
-	istripe_path_for_each_nexus(through, sibling, at)
+	istripe_path_for_each_nexus(through, sibling)
 		if (istripe_fence_may(nexus, sibling))
 			return true;
 	return false;
@@ -69,9 +68,8 @@ static bool path_may_fence(const struct istripe_path *path,
 {
 	const struct istripe_nexus *nexus;
 	bool any = false;
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at) {
+	istripe_path_for_each_nexus(path, nexus) {
 		if (!nexus->wanted)
 			continue;
 		any = true;
@@ -85,9 +83,8 @@ static ssize_t path_emit_fenced_through(const struct istripe_path *path, char *p
 {
 	const struct istripe_path *other;
 	int used = 0;
-	u32 at;
 
-	istripe_leg_for_each_path(path->leg, other, at)
+	istripe_leg_for_each_path(path->leg, other)
 		if (path_may_fence(path, other))
 			used += sysfs_emit_at(page, used, "%s%u", used ? " " : "", other->index);
 	return used + sysfs_emit_at(page, used, "\n");
@@ -98,10 +95,9 @@ static const char *path_unproven(const struct istripe_path *path)
 {
 	const struct istripe_nexus *nexus;
 	const char *why = "";
-	u32 at;
 
 	if (READ_ONCE(path->leg->fence) != ISTRIPE_FENCE_PATH)
-		istripe_path_for_each_nexus(path, nexus, at)
+		istripe_path_for_each_nexus(path, nexus)
 			if (!*why)
 				why = nexus->unproven;
 	return why;
@@ -111,9 +107,8 @@ static const char *path_unproven(const struct istripe_path *path)
 static ssize_t path_emit_moved_to(const struct istripe_path *path, char *page)
 {
 	const struct istripe_nexus *nexus;
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		if (nexus->moved_to.ss_family != AF_UNSPEC)
 			return sysfs_emit(page, "%pISpc\n", &nexus->moved_to);
 	return sysfs_emit(page, "\n");
@@ -124,9 +119,8 @@ static u64 path_sum(const struct istripe_path *path, u32 (*count)(const struct i
 {
 	const struct istripe_nexus *nexus;
 	u64 sum = 0;
-	u32 at;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		sum += count(nexus);
 	return sum;
 }
@@ -134,9 +128,9 @@ static u64 path_sum(const struct istripe_path *path, u32 (*count)(const struct i
 static u32 path_most(const struct istripe_path *path, u32 (*value)(const struct istripe_nexus *))
 {
 	const struct istripe_nexus *nexus;
-	u32 at, most = 0;
+	u32 most = 0;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		most = max(most, value(nexus));
 	return most;
 }
@@ -156,9 +150,9 @@ static u32 nexus_failures(const struct istripe_nexus *nexus)
 static u32 path_next_login_ms(const struct istripe_path *path)
 {
 	const struct istripe_nexus *nexus;
-	u32 at, least = U32_MAX;
+	u32 least = U32_MAX;
 
-	istripe_path_for_each_nexus(path, nexus, at)
+	istripe_path_for_each_nexus(path, nexus)
 		least = min(least, istripe_backoff_next_ms(nexus));
 	return least == U32_MAX ? 0 : least;
 }
