@@ -79,7 +79,10 @@ static int reserve_refusal(const struct scsi_sense_hdr *sense)
 	}
 }
 
-/* Under the nexus's ask_lock, as is the page; the caller has tested ISTRIPE_SESSION_FAULTED. */
+/*
+ * Under the nexus's ask_lock, as is the page; the caller has tested ISTRIPE_SESSION_FAULTED.
+ * -EINPROGRESS: the LUN must be revalidated first.
+ */
 static int session_ask(struct istripe_session *session, const struct istripe_lun_command *command)
 {
 	int ret = istripe_lun_ask(session, command);
@@ -89,13 +92,13 @@ static int session_ask(struct istripe_session *session, const struct istripe_lun
 		istripe_session_fault(session, ret, command->cdb[0] == PERSISTENT_RESERVE_IN ?
 				      "no answer to PERSISTENT RESERVE IN" :
 				      "no answer to PERSISTENT RESERVE OUT");
-	return ret;
+	/* The LUN has not done it, and may be another one. */
+	if (ret == -ESTALE)
+		return -EINPROGRESS;
+	return ret == -EIO ? reserve_refusal(&session->internal.task.sense) : ret;
 }
 
-/*
- * A conflict is returned as the status itself, as by the SCSI disk driver (enum pr_status).
- * -EINPROGRESS: the LUN must be revalidated first.
- */
+/* A conflict is returned as the status itself, as by the SCSI disk driver (enum pr_status). */
 static int session_reserve(struct istripe_session *session, const struct reservation *what,
 			   bool tpgs)
 {
@@ -121,12 +124,9 @@ static int session_reserve(struct istripe_session *session, const struct reserva
 	istripe_cdb_reserve_parameter(page_address(session->internal.page), what->key,
 				      what->action_key, what->keep);
 	ret = session_ask(session, &command);
-	/* The LUN has not done it, and may be another one. */
-	if (ret == -ESTALE)
-		return -EINPROGRESS;
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;
-	return ret == -EIO ? reserve_refusal(&task->sense) : ret;
+	return ret;
 }
 
 /* There is another one whose port takes I/O. */
@@ -533,15 +533,10 @@ static int volume_reserve_keys(struct istripe_volume *volume, const struct reser
 /* The answer is in the page of the session. */
 static int session_read(struct istripe_session *session, const u8 *cdb)
 {
-	int ret;
-
 	/* Another LUN may have its address. */
 	if (istripe_session_is_invalid(session))
 		return -EINPROGRESS;
-	ret = session_reserve_in(session, cdb);
-	if (ret == -ESTALE)
-		return -EINPROGRESS;
-	return ret == -EIO ? reserve_refusal(&session->internal.task.sense) : ret;
+	return session_reserve_in(session, cdb);
 }
 
 static int session_read_holder(struct istripe_session *session, struct istripe_pr_holder *holder)
