@@ -63,15 +63,15 @@ bool istripe_alua_note_refusal(struct istripe_nexus *nexus, const struct scsi_se
 {
 	int state = READ_ONCE(nexus->access.known) ? istripe_alua_sense_state(sense) : -1;
 
-	if (state >= 0 && READ_ONCE(nexus->access.state) != state)
+	if (state < 0)
+		return false;
+	if (READ_ONCE(nexus->access.state) != state)
 		pr_info_ratelimited("%s: a command is refused: its target port is %s\n",
 				    nexus->label, istripe_alua_state_name(state));
-	if (state >= 0)
-		istripe_leg_nexus_refused(nexus, state);
+	istripe_leg_nexus_refused(nexus, state);
 	/* The event after the state: a revalidation that begins from now on decides. */
-	if (state >= 0)
-		istripe_alua_ask_all(nexus->leg);
-	return state >= 0;
+	istripe_alua_ask_all(nexus->leg);
+	return true;
 }
 
 void istripe_alua_ask_all(struct istripe_leg *leg)

@@ -37,53 +37,40 @@ static void attention_say_warning(const struct istripe_leg *leg, const struct sc
 				    leg->volume->name, leg->index, sense->sense_key, sense->ascq);
 }
 
-/* POWER ON, RESET, OR BUS DEVICE RESET: what is only in a cache may be gone. */
-static void attention_note_reset(struct istripe_nexus *nexus)
-{
-	struct istripe_leg *leg = nexus->leg;
-
-	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(nexus->cache_lost, istripe_leg_next_generation(leg));
-	spin_unlock_bh(&leg->lock);
-}
-
-/* Nor will the target tell of it again: what is flushed later is good all the same. */
-static void attention_note_lost(struct istripe_leg *leg)
+/* @cache_lost: the leg's, or a nexus's. */
+static void attention_note_lost(struct istripe_leg *leg, u32 *cache_lost)
 {
 	spin_lock_bh(&leg->lock);
-	WRITE_ONCE(leg->cache_lost, istripe_leg_next_generation(leg));
+	WRITE_ONCE(*cache_lost, istripe_leg_next_generation(leg));
 	spin_unlock_bh(&leg->lock);
 }
 
 /* Of an answer, or told asynchronously. */
 static void attention_note_sense(struct istripe_nexus *nexus, const struct scsi_sense_hdr *sense)
 {
+	struct istripe_leg *leg = nexus->leg;
+
+	/* POWER ON, RESET, OR BUS DEVICE RESET: what is only in a cache may be gone. */
 	if (istripe_sense_was_reset(sense))
-		attention_note_reset(nexus);
+		attention_note_lost(leg, &nexus->cache_lost);
 	if (istripe_sense_preempted(sense))
 		istripe_pr_key_preempted(nexus);
 	if (attention_verdict(sense) == ISTRIPE_SCSI_DEFERRED) {
-		attention_say_deferred(nexus->leg, sense);
-		attention_note_lost(nexus->leg);
+		attention_say_deferred(leg, sense);
+		/* The target will not tell of it again: what is flushed later is good. */
+		attention_note_lost(leg, &leg->cache_lost);
 	}
-	attention_say_warning(nexus->leg, sense);
+	attention_say_warning(leg, sense);
 	/* This nexus may be about to ask; other ports have changed, too. */
 	if (istripe_alua_sense_changed(sense))
-		istripe_alua_ask_all(nexus->leg);
+		istripe_alua_ask_all(leg);
 }
 
 void istripe_attention_note(struct istripe_nexus *nexus, const struct istripe_task *task)
 {
 	attention_note_sense(nexus, &task->sense);
 	if (istripe_sense_flush_may_lose(task->cdb[0], &task->sense))
-		attention_note_lost(nexus->leg);
-}
-
-/* Before the session is published, and while the port takes no I/O, none goes over it. */
-static bool nexus_may_carry(const struct istripe_nexus *nexus)
-{
-	return rcu_access_pointer(nexus->session) &&
-	       istripe_alua_usable(READ_ONCE(nexus->access.state));
+		attention_note_lost(nexus->leg, &nexus->leg->cache_lost);
 }
 
 /* So may one that is being asked: the port may take I/O before its message is looked at. */
@@ -125,7 +112,7 @@ void istripe_attention_own_sense(struct istripe_nexus *nexus, struct istripe_ses
 	/* A login may be told first of something that is older than the key. */
 	if (known || rcu_access_pointer(nexus->session) || !istripe_sense_preempted(sense))
 		istripe_attention_note(nexus, task);
-	if (attention_verdict(sense) != ISTRIPE_SCSI_CHANGED || !nexus_may_carry(nexus))
+	if (attention_verdict(sense) != ISTRIPE_SCSI_CHANGED || !istripe_nexus_may_carry(nexus))
 		return;
 	istripe_session_invalidate(session);
 	if (nexus->asking)

@@ -142,13 +142,6 @@ static int session_lun_io(struct istripe_nexus *nexus, struct istripe_session *s
 	return ret == -ESTALE && !walk->mismatch ? -EINPROGRESS : ret;
 }
 
-/* Skipped otherwise, since its reason would replace that of the nexus before. */
-static bool lun_io_may_use(const struct istripe_nexus *nexus)
-{
-	return rcu_access_pointer(nexus->session) &&
-	       istripe_alua_usable(READ_ONCE(nexus->access.state));
-}
-
 bool istripe_lun_io_is_lost(int error)
 {
 	return error == -ENOTCONN || error == -ETIMEDOUT;
@@ -218,7 +211,8 @@ static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istr
 	struct istripe_nexus *nexus;
 
 	istripe_leg_for_each_nexus(leg, nexus) {
-		if (nexus->path == silent || !lun_io_may_use(nexus))
+		/* The reason of one that cannot do it would replace that of the nexus before. */
+		if (nexus->path == silent || !istripe_nexus_may_carry(nexus))
 			continue;
 		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
 		if (ret == -ETIMEDOUT)
@@ -309,7 +303,7 @@ static unsigned long flush_share(const struct istripe_nexus *nexus, unsigned lon
 	const struct istripe_nexus *other;
 
 	istripe_leg_for_each_nexus(nexus->leg, other) {
-		if (other->path->index > nexus->path->index && lun_io_may_use(other)) {
+		if (other->path->index > nexus->path->index && istripe_nexus_may_carry(other)) {
 			left /= 2;
 			break;
 		}
@@ -326,7 +320,7 @@ int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
 	struct istripe_nexus *nexus;
 
 	istripe_leg_for_each_nexus(leg, nexus) {
-		if (nexus->path == silent || !lun_io_may_use(nexus))
+		if (nexus->path == silent || !istripe_nexus_may_carry(nexus))
 			continue;
 		ret = flush_nexus(nexus, flush_share(nexus, deadline), why);
 		if (ret == -ETIMEDOUT)

@@ -311,6 +311,13 @@ static inline bool istripe_nexus_usable(const struct istripe_nexus *nexus)
 	return READ_ONCE(nexus->live) && istripe_alua_usable(READ_ONCE(nexus->access.state));
 }
 
+/* Before the session is published, and while the port takes no I/O, none goes over it. */
+static inline bool istripe_nexus_may_carry(const struct istripe_nexus *nexus)
+{
+	return rcu_access_pointer(nexus->session) &&
+	       istripe_alua_usable(READ_ONCE(nexus->access.state));
+}
+
 /* Has the login of @owned ended the session of @undrained? Under leg->lock, or nothing waits. */
 static inline bool istripe_nexus_ends_undrained(const struct istripe_nexus *nexus)
 {
