@@ -37,8 +37,9 @@ static void requeue_kick(struct istripe_requeue *requeue)
 }
 
 /* Without a reference to the queue the end must not look for what goes with the disk. */
-static void requeue_endio(struct request_queue *queue, struct bio *bio)
+static void requeue_endio(struct bio *bio)
 {
+	struct request_queue *queue = bdev_get_queue(bio->bi_bdev);
 	bool alive = percpu_ref_tryget(&queue->q_usage_counter);
 
 	if (!alive) {
@@ -53,14 +54,13 @@ static void requeue_endio(struct request_queue *queue, struct bio *bio)
 /* Its request has a reference to the queue, but a clone that a dying queue refuses has none. */
 static void requeue_end(struct bio *clone)
 {
-	struct request_queue *queue = bdev_get_queue(clone->bi_bdev);
 	struct bio *bio = clone->bi_private;
 
 	/* A bio that others are chained to may have an error of theirs. */
 	if (clone->bi_status)
 		bio->bi_status = clone->bi_status;
 	bio_put(clone);
-	requeue_endio(queue, bio);
+	requeue_endio(bio);
 }
 
 static bool bio_is_clone(const struct bio *bio)
@@ -75,12 +75,11 @@ static bool bio_is_clone(const struct bio *bio)
  */
 static void requeue_submit(struct istripe_requeue *requeue, struct bio *bio)
 {
-	struct gendisk *disk = requeue->volume->disk;
 	struct bio *clone;
 
-	if (test_bit(GD_DEAD, &disk->state)) {
+	if (test_bit(GD_DEAD, &requeue->volume->disk->state)) {
 		bio->bi_status = BLK_STS_IOERR;
-		requeue_endio(disk->queue, bio);
+		requeue_endio(bio);
 		return;
 	}
 	clone = bio_alloc_clone(bio->bi_bdev, bio, GFP_NOIO, &requeue->clones);
