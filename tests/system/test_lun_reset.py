@@ -426,15 +426,16 @@ async def as_lio(_conn, _request, pairs, ready):
     return [*pairs, ("TargetAlias", "LIO Target")], ready
 
 
-def noted_in(resets):
-    """The ISIDs of those who ask for one; all are answered."""
+def noting(server, make_volume, links, **hooks):
+    """Paths, and the ISIDs of those who ask for a reset; all are answered."""
+    resets = []
 
     async def on_tmf(_run, conn, pdu):
         if pdu.flags & 0x7F == LUN_RESET:
             resets.append(conn.session.isid.hex())
         return False
 
-    return on_tmf
+    return Paths(server, make_volume, links, on_tmf=on_tmf, **hooks), resets
 
 
 def send_without_it(paths, disk):
@@ -456,8 +457,7 @@ DRAINS = pytest.mark.parametrize(
                        "it is taken down by force")
 def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hooks, expected):
     """On the administrator's word. The path's next login drains the LUN, in whatever life it is."""
-    resets = []
-    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets), **hooks)
+    paths, resets = noting(server, make_volume, links, **hooks)
     volume = paths.volume
     switch = (volume.config if goes == "volume" else volume.path) / "enable"
     with Direct(volume.enable()) as disk:
@@ -482,8 +482,7 @@ def test_after_a_write_was_sent_without_it(server, make_volume, links, goes, hoo
 
 def test_after_a_write_was_sent_without_it_by_a_path_that_is_missing(server, make_volume, links):
     """The volume comes up without the path, which is added later."""
-    resets = []
-    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets))
+    paths, resets = noting(server, make_volume, links)
     volume = paths.volume
     with Direct(volume.enable()) as disk:
         send_without_it(paths, disk)
@@ -508,8 +507,7 @@ def test_not_in_another_portal_group(server, make_volume, links, goes, hooks, ex
 
     Nothing waits, so the path goes on there. Back in the old group its login drains the LUN.
     """
-    resets = []
-    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets), **hooks)
+    paths, resets = noting(server, make_volume, links, **hooks)
     volume = paths.volume
     with Direct(volume.enable()) as disk:
         session, drained = volume.path_sysfs(0, 0) / "session", volume.leg_sysfs(0) / "lun_reset"
@@ -536,8 +534,7 @@ def test_not_in_another_portal_group(server, make_volume, links, goes, hooks, ex
 
 def test_not_by_another_initiator_port(server, make_volume, links):
     """No session with another ISID ends the old one: whoever changes it has to know of its end."""
-    resets = []
-    paths = Paths(server, make_volume, links, on_tmf=noted_in(resets))
+    paths, resets = noting(server, make_volume, links)
     volume = paths.volume
     with Direct(volume.enable()) as disk:
         send_without_it(paths, disk)
