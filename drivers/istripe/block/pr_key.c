@@ -28,7 +28,6 @@
 /* Registers one nexus. */
 struct joining {
 	struct istripe_nexus *nexus;
-	struct istripe_session *session;
 	u64 key;
 	unsigned long deadline;		/* jiffies */
 	struct istripe_reason *refusal;	/* the first answer that was neither GOOD nor a conflict */
@@ -322,7 +321,7 @@ void istripe_pr_key_preempted(struct istripe_nexus *nexus)
  */
 static bool joining_is_unknown(const struct joining *joining, bool write)
 {
-	const struct scsi_sense_hdr *sense = &joining->session->internal.task.sense;
+	const struct scsi_sense_hdr *sense = &joining->nexus->owned->internal.task.sense;
 
 	return sense->sense_key == ILLEGAL_REQUEST &&
 	       (sense->asc == ISTRIPE_ASC_INVALID_OPCODE ||
@@ -331,7 +330,7 @@ static bool joining_is_unknown(const struct joining *joining, bool write)
 
 static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, bool write)
 {
-	const struct istripe_task *task = &joining->session->internal.task;
+	const struct istripe_task *task = &joining->nexus->owned->internal.task;
 	const struct istripe_lun_command command = {
 		.address = &joining->nexus->found.address,
 		.cdb = cdb,
@@ -340,7 +339,7 @@ static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, 
 		.known = ISTRIPE_LUN_ASKED,
 		.deadline = joining->deadline,
 	};
-	int ret = istripe_lun_ask(joining->session, &command);
+	int ret = istripe_lun_ask(joining->nexus->owned, &command);
 
 	if (ret == -EIO && task->status == SAM_STAT_RESERVATION_CONFLICT)
 		return SAM_STAT_RESERVATION_CONFLICT;
@@ -361,14 +360,14 @@ static int joining_register(const struct joining *joining, enum istripe_reserve_
 	if (new)
 		joining->nexus->key.joined = true;
 	istripe_cdb_reserve_out(cdb, action, 0);
-	istripe_cdb_reserve_parameter(page_address(joining->session->internal.page), old, new,
-				      true);
+	istripe_cdb_reserve_parameter(page_address(joining->nexus->owned->internal.page), old,
+				      new, true);
 	return joining_ask(joining, cdb, ISTRIPE_RESERVE_PARAMETER_BYTES, true);
 }
 
 static int joining_read(const struct joining *joining, struct istripe_pr_keys *keys)
 {
-	const struct istripe_internal *internal = &joining->session->internal;
+	const struct istripe_internal *internal = &joining->nexus->owned->internal;
 	u8 cdb[ISTRIPE_CDB_BYTES];
 	int ret;
 
@@ -522,9 +521,7 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_reason refusal = {};
-	struct joining joining = {
-		.nexus = nexus, .session = nexus->owned, .refusal = &refusal,
-	};
+	struct joining joining = { .nexus = nexus, .refusal = &refusal };
 	bool left;
 	int ret;
 
@@ -581,7 +578,7 @@ void istripe_pr_key_leave(struct istripe_nexus *nexus)
 {
 	struct istripe_session *session = nexus->owned;
 	struct istripe_reason refusal = {};
-	struct joining leaving = { .nexus = nexus, .session = session, .refusal = &refusal };
+	struct joining leaving = { .nexus = nexus, .refusal = &refusal };
 	int ret = -ENOTCONN;
 
 	if (!nexus_has_key_to_end(nexus))
