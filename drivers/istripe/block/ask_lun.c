@@ -18,6 +18,13 @@ static const struct istripe_lun_time revalidate_time = {
 	.all_ms = 30000,
 };
 
+struct istripe_lun_time istripe_nexus_login_time(const struct istripe_nexus *nexus)
+{
+	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
+
+	return (struct istripe_lun_time) { .timeout_ms = timeout_ms, .all_ms = 4 * timeout_ms };
+}
+
 int istripe_nexus_probe(struct istripe_nexus *nexus, const struct istripe_lun_time *time,
 			struct istripe_reason *why)
 {

@@ -11,6 +11,9 @@ struct istripe_lun_time;
 struct istripe_nexus;
 struct istripe_reason;
 
+/* Of a login: a LUN that is slow may take four times the timeout for all its answers. */
+struct istripe_lun_time istripe_nexus_login_time(const struct istripe_nexus *nexus);
+
 /*
  * istripe_lun_probe(); the answers are in nexus->found. From here on a command that is ended by a
  * reset of the LUN over another nexus gets -EAGAIN.

@@ -22,7 +22,7 @@
 /* Between two attempts of which the second one is woken. */
 #define WAKE_INTERVAL_MS	1000
 #define TIME2WAIT_MAX_MS	60000
-#define BUSY_MS			120000	/* longer than another login takes, see lun.h */
+#define BUSY_MS			120000	/* longer than another login takes, see ask_lun.h */
 /* Failures in a row of logins that begin at the portal that the target has moved to. */
 #define MOVED_TRIES	3
 

@@ -139,8 +139,7 @@ int istripe_fence_drain(struct istripe_nexus *nexus, struct istripe_reason *why)
 /* After the cut: the drain over the same session. */
 static int fence_end_commands(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	struct istripe_lun_time time = istripe_lun_slow_time(timeout_ms);
+	struct istripe_lun_time time = istripe_nexus_login_time(nexus);
 	int ret = istripe_nexus_probe(nexus, &time, why);
 
 	if (ret)

@@ -93,15 +93,6 @@ struct istripe_lun_time {
 	bool (*renews)(const struct istripe_session *session);
 };
 
-/* A LUN that is slow to answer may take four times the timeout for all its answers. */
-static inline struct istripe_lun_time istripe_lun_slow_time(u32 timeout_ms)
-{
-	return (struct istripe_lun_time) {
-		.timeout_ms = timeout_ms,
-		.all_ms = 4 * timeout_ms,
-	};
-}
-
 /*
  * Asks a LUN what it is, within @time; called by the worker of the nexus, sleeps. See
  * istripe_session_execute() for @session.

@@ -301,8 +301,7 @@ int istripe_nexus_open_session(struct istripe_nexus *nexus,
 
 static int nexus_bring_up(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	u32 timeout_ms = READ_ONCE(nexus->path->params.timers.login_timeout_ms);
-	struct istripe_lun_time time = istripe_lun_slow_time(timeout_ms);
+	struct istripe_lun_time time = istripe_nexus_login_time(nexus);
 	int ret = istripe_nexus_ask_lun(nexus, &time, why);
 
 	if (ret)
