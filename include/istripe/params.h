@@ -55,6 +55,7 @@ struct istripe_chap_identity {
 /* Writes of a session were sent again without a fence: a login in its portal group drains them. */
 struct istripe_undrained {
 	bool any;
+	bool super;		/* a superblock of ours: no other is written before */
 	struct istripe_tpgt tpgt;	/* where that session was */
 };
 

@@ -14,6 +14,7 @@ from lab.disk import Direct, noise, same
 from lab.lio import resize
 from lab.shell import read, wait_for, write
 from scripted.checks import LUN_RESET
+from scripted.ghost import COMPLETE, REJECTED
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
 
@@ -470,7 +471,7 @@ def lose_superblock(make_scripted, server, links):
     The first path has been lost with the superblock of a first growth, which then went over the other
     one, and is away as long as `away` says so. `seen` are resets of the LUN over the first path, and
     superblocks that are written since. The other path would end the lost session, once it is proven
-    that it can: here it may not.
+    that it can: here it may not. The target answers these resets as lose_superblock.response says.
     """
     away, seen = [False], []
 
@@ -487,9 +488,12 @@ def lose_superblock(make_scripted, server, links):
         conn.reset()
         return True
 
-    async def on_tmf(_run, conn, pdu):
+    async def on_tmf(run, conn, pdu):
         if over_first(conn) and pdu.flags & 0x7F == LUN_RESET:
             seen.append("reset")
+            if lose.response != COMPLETE:
+                await run.target.answer_task_management(conn, pdu, lose.response)
+                return True
         return False
 
     async def on_login(_run, conn, _pdu):
@@ -513,6 +517,7 @@ def lose_superblock(make_scripted, server, links):
         target.disk.data.extend(bytes(4 * MIB))
         return volume, away, seen
 
+    lose.response = COMPLETE
     return lose
 
 
@@ -556,6 +561,77 @@ def test_a_superblock_that_is_lost_before_it_goes_down(lose_superblock, server):
     volume.rescan()
     assert volume.size_bytes() == size + 4 * MIB
     assert seen[0] == "reset" and "superblock" in seen
+    assert server.violations() == []
+
+
+#: Of the first path, when no other superblock may be written.
+MAY_COME = ("leg 0 path 0 was lost with a superblock that may still be written: others are written when "
+            "a login through it has ended that")
+
+
+def refuses_to_go(volume):
+    """The first path, which would be forgotten."""
+    with pytest.raises(OSError) as refused:
+        write(volume.path / "enable", 0)
+    return (refused.value.errno == errno.EBUSY and
+            "a session of it was lost with a superblock that may still be written" in
+            volume.last_error())
+
+
+@pytest.mark.allow_log("LOGICAL UNIT RESET is rejected", "this is what the target does")
+def test_a_superblock_that_a_login_has_not_ended(lose_superblock, server, kernel_log):
+    """The path is back after down and up, but the target has refused the reset."""
+    volume, away, seen = lose_superblock()
+    size = volume.size_bytes()
+    volume.disable()
+    volume.enable()
+    lose_superblock.response = REJECTED
+    away[0] = False
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert seen and set(seen) == {"reset"}
+    with pytest.raises(OSError):
+        volume.rescan()
+    assert lines_with(kernel_log, MAY_COME)
+    assert volume.size_bytes() == size and set(seen) == {"reset"}
+    assert refuses_to_go(volume)
+    lose_superblock.response = COMPLETE
+    write(volume.path_sysfs() / "reconnect", 1)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
+    write(volume.path / "enable", 0)
+    assert server.violations() == []
+
+
+def test_a_superblock_whose_path_goes(lose_superblock, server, kernel_log):
+    """Without it nobody would know: the administrator has to say that its target is dead."""
+    volume, _away, seen = lose_superblock()
+    size = volume.size_bytes()
+    volume.disable()
+    volume.enable()
+    assert refuses_to_go(volume)
+    volume.disable()
+    settings = {name: read(volume.path / name) for name in {*volume.path_settings, "portal"}}
+    volume.path.rmdir()
+    assert read(volume.leg / "unfenced") == "0"
+    with pytest.raises(istripe.EnableError) as refused:
+        volume.enable()
+    assert "leg 0 path 0 is gone, and has left writes" in refused.value.reason
+    # As it was it may stay away; with another name its login would end nothing.
+    volume.add_path(0, settings)
+    assert read(volume.leg / "unfenced") == ""
+    write(volume.path / "isid", "800000000009")
+    assert read(volume.leg / "unfenced") == "0"
+    with pytest.raises(istripe.EnableError) as refused:
+        volume.enable()
+    assert "leg 0 path 0: it has left writes" in refused.value.reason
+    write(volume.leg / "unfenced", 0)
+    assert read(volume.leg / "unfenced") == ""
+    volume.enable()
+    write(volume.path / "enable", 0)
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
+    assert "superblock" in seen and not lines_with(kernel_log, MAY_COME)
     assert server.violations() == []
 
 

@@ -219,13 +219,30 @@ static int path_retire_wanted(struct istripe_path *path, u32 from, struct retire
 	return ret;
 }
 
+/* Without the nexus nobody would know of it when superblocks are written next. */
+static int path_check_supers(const struct istripe_path *path, u32 from, struct istripe_reason *why)
+{
+	bool left = false;
+	u32 i;
+
+	spin_lock_bh(&path->leg->lock);
+	for (i = from; i < path->nexus_count; i++)
+		left |= path->nexuses[i]->undrained.super;
+	spin_unlock_bh(&path->leg->lock);
+	if (!left)
+		return 0;
+	return istripe_reason_fail(why, -EBUSY,
+				   "a session of it was lost with a superblock that may still be written: see fence_confirm and unfenced");
+}
+
 /* @asked: see path_retire_end(). A reservation that is made afterwards is held elsewhere. */
 static int path_retire_begin(struct istripe_path *path, u32 from, bool asked,
 			     struct retired *retired, struct istripe_reason *why)
 {
 	struct istripe_volume *volume = path->leg->volume;
-	int ret = leg_pause_reservations(path->leg, asked, why);
+	int ret = asked ? path_check_supers(path, from, why) : 0;
 
+	ret = ret ?: leg_pause_reservations(path->leg, asked, why);
 	if (ret)
 		return ret;
 	ret = istripe_reservation_may_leave(path, from, asked, why) ?:

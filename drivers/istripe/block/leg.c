@@ -662,11 +662,24 @@ void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 	served = istripe_leg_serving(leg);
 	nexus->super_unfenced = false;
 	if (istripe_nexus_ends_undrained(nexus))
-		nexus->undrained.any = false;
+		nexus->undrained = (struct istripe_undrained) {};
 	nexus_end_fence(nexus, &list);
 	leg_fence_ended(leg, served, &list);
 	spin_unlock_bh(&leg->lock);
 	leg_redrive_lost(leg, &list);
+}
+
+/* Nobody has fenced it: its next login still ends what the target may have. */
+static void nexus_owe_drain(struct istripe_nexus *nexus)
+{
+	lockdep_assert_held(&nexus->leg->lock);
+	/* A superblock that an earlier session has left keeps its portal group. */
+	if (nexus->undrained.super)
+		return;
+	nexus->undrained = (struct istripe_undrained) {
+		.any = true,
+		.tpgt = nexus->tpgt,
+	};
 }
 
 /* Nobody has fenced it. Adds to @writes that waited; true: I/O has waited or failed for that. */
@@ -675,9 +688,8 @@ static bool nexus_go_without_fence(struct istripe_nexus *nexus, u32 *writes, str
 	bool waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);
 
 	*writes += istripe_leg_nexus_waiting_writes(nexus);
-	/* Its next login still ends what the target may have. */
 	if (waits || nexus->ghosts.count)
-		nexus->undrained = (struct istripe_undrained) { .any = true, .tpgt = nexus->tpgt };
+		nexus_owe_drain(nexus);
 	nexus_end_fence(nexus, list);
 	/* It was all that the end of a path that retires had to wait for. */
 	if (!nexus->wanted)
@@ -699,6 +711,7 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path)
 		if (nexus->path != path || nexus->live || nexus->tcp_has_pages)
 			continue;
 		/* A superblock that is written late does harm whatever waits. */
+		nexus->undrained.super = false;
 		nexus->super_unfenced = false;
 		nexus_go_without_fence(nexus, &writes, &list);
 	}

@@ -39,46 +39,58 @@ static int super_read(const struct istripe_lun_io *io, struct istripe_md *md)
 	return ret;
 }
 
-/* Without a fence since? */
-static bool super_is_unfenced(const struct istripe_nexus *nexus)
+/* A session of the nexus was lost with it, perhaps before the volume came up. */
+static bool super_may_come(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
-	struct istripe_leg *leg = nexus->leg;
-	bool super_unfenced;
+	const struct istripe_undrained *undrained = &nexus->undrained;
 
-	spin_lock_bh(&leg->lock);
-	super_unfenced = nexus->super_unfenced;
-	spin_unlock_bh(&leg->lock);
-	return super_unfenced;
+	if (!nexus->super_unfenced && !undrained->super)
+		return false;
+	istripe_reason_set(why,
+			   "leg %u path %u was lost with a superblock that may still be written: others are written when a login through it has ended that",
+			   nexus->leg->index, nexus->path->index);
+	if (undrained->super && undrained->tpgt.known)
+		istripe_reason_add(why, ", in portal group %u", undrained->tpgt.tag);
+	istripe_reason_add(why, "; see fence_confirm and unfenced");
+	return true;
+}
+
+static bool nexus_bars_supers(const struct istripe_nexus *nexus, struct istripe_reason *why)
+{
+	lockdep_assert_held(&nexus->leg->lock);
+	if (super_may_come(nexus, why))
+		return true;
+	if (nexus->live || !nexus->wanted)
+		return false;
+	istripe_reason_set(why,
+			   "leg %u path %u is down: superblocks are written when all paths are up",
+			   nexus->leg->index, nexus->path->index);
+	return true;
 }
 
 static int leg_all_live(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 {
-	int section = srcu_read_lock(&leg->srcu);
 	struct istripe_nexus *nexus;
-	bool super_unfenced;
 	int ret = 0;
 
+	spin_lock_bh(&leg->lock);
 	istripe_leg_for_each_nexus(leg, nexus) {
-		super_unfenced = super_is_unfenced(nexus);
-		if (!super_unfenced && (READ_ONCE(nexus->live) || !READ_ONCE(nexus->wanted)))
+		if (!nexus_bars_supers(nexus, walk->why))
 			continue;
-		ret = istripe_reason_fail(walk->why, -ENOTCONN,
-					  "leg %u path %u %s: superblocks are written when all paths are up",
-					  leg->index, nexus->path->index, super_unfenced ?
-					  "was lost with a superblock that may still be written" :
-					  "is down");
+		ret = -ENOTCONN;
 		break;
 	}
-	srcu_read_unlock(&leg->srcu, section);
+	spin_unlock_bh(&leg->lock);
 	return ret;
 }
 
 /*
  * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock.
  *
- * A write that a failed attempt has left in a target is over when a login of the same nexus, or one
- * through a sibling, has cut and drained its session: istripe_unfenced_save() keeps that this is
- * due. So all nexuses must have logged in before something else is written.
+ * A write that a failed attempt, or an earlier growth, has left in a target is over when a login of
+ * the same nexus, or one through a sibling, has cut and drained its session:
+ * istripe_unfenced_save() keeps that this is due. So all nexuses must have logged in, and drained
+ * what is due, before something else is written.
  */
 static int supers_all_live(struct istripe_lun_walk *walk)
 {

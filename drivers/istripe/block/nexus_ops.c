@@ -178,6 +178,10 @@ void istripe_unfenced_save(struct istripe_nexus *nexus, struct istripe_unfenced 
 	saved->undrained = nexus->undrained;
 	/* A superblock that is written after another growth does harm: the next login ends it. */
 	if (nexus->super_unfenced && !saved->unfenced)
-		saved->undrained = (struct istripe_undrained) { .any = true, .tpgt = nexus->tpgt };
+		saved->undrained = (struct istripe_undrained) {
+			.any = true,
+			.super = true,
+			.tpgt = nexus->tpgt,
+		};
 	spin_unlock_bh(&leg->lock);
 }

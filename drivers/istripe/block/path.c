@@ -53,7 +53,7 @@ static int path_create_nexuses(struct istripe_path *path)
 			return PTR_ERR(nexus);
 		path_restore_unfenced(nexus, &path->params.saved[i]);
 		/* Also a reserve nexus with saved unfenced writes: only its own login ends them. */
-		nexus->wanted = !mcs || !i || nexus->unfenced;
+		nexus->wanted = !mcs || !i || nexus->unfenced || nexus->undrained.super;
 		/* An attempt that nobody remembers may have left zeroes, see super_wipe(). */
 		if (nexus->wanted && !nexus->undrained.any &&
 		    READ_ONCE(path->leg->volume->metadata.wipes))

@@ -111,7 +111,10 @@ void istripe_dir_label(const struct istripe_dir *dir, char *label);
 ssize_t istripe_dir_store(struct config_item *item, const struct istripe_setting *setting,
 			  const char *page, size_t count);
 
-/* Has the path, whose directory may be gone, left writes? False while the volume is up. */
+/*
+ * Has the path, whose directory may be gone, left writes that keep the volume down, or a superblock
+ * that no login of it ends, as it is now? False while the volume is up.
+ */
 bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path);
 
 /* The number that is a directory's name, below @max; -EINVAL unless it is in its one form. */

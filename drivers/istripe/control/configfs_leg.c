@@ -13,6 +13,7 @@
 #include <linux/sysfs.h>
 
 #include "control/configfs_dir.h"
+#include "control/params.h"
 
 #define LEG_FILE(_name, _file, ...)							\
 	ISTRIPE_DIR_FILE_##_file(leg, _name, &istripe_leg_settings[ISTRIPE_LEG_SETTING_##_name])
@@ -20,14 +21,40 @@
 
 ISTRIPE_LEG_SETTINGS(LEG_FILE)
 
+/* Does no login of the path end it, as it is now? */
+static bool super_is_left(const struct istripe_path_dir *dir, const struct istripe_unfenced *saved,
+			  u32 nexus)
+{
+	const char *initiator_name;
+
+	if (!saved->undrained.super)
+		return false;
+	if (!dir || nexus >= istripe_path_connections(&dir->params))
+		return true;
+	initiator_name = dir->base.volume->params.initiator_name;
+	return saved->nexus_print !=
+	       istripe_path_params_nexus_print(&dir->params, initiator_name);
+}
+
 bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path)
 {
+	const struct istripe_unfenced *saved = leg->saved[path];
 	bool unfenced = false;
 	u32 i;
 
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++)
-		unfenced |= leg->saved[path][i].unfenced;
+		unfenced |= saved[i].unfenced || super_is_left(leg->paths[path], &saved[i], i);
 	return unfenced;
+}
+
+static bool leg_left_super(const struct istripe_leg_dir *leg, u32 path)
+{
+	bool super = false;
+	u32 i;
+
+	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++)
+		super |= leg->saved[path][i].undrained.super;
+	return super;
 }
 
 static ssize_t leg_unfenced_show(struct config_item *item, char *page)
@@ -52,6 +79,7 @@ static void leg_confirm(struct istripe_leg_dir *leg, u32 path)
 	u32 i;
 
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++) {
+		saved[i].undrained.super = false;
 		if (!saved[i].unfenced)
 			continue;
 		saved[i].unfenced = false;
@@ -69,7 +97,7 @@ static int leg_confirm_checked(struct istripe_leg_dir *leg, u32 path, const char
 		       label);
 		return -EBUSY;
 	}
-	if (!istripe_leg_dir_unfenced(leg, path)) {
+	if (!istripe_leg_dir_unfenced(leg, path) && !leg_left_super(leg, path)) {
 		pr_err("%s: unfenced: is refused, path %u has left no writes\n", label, path);
 		return -ENOENT;
 	}

@@ -117,12 +117,19 @@ u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 static bool unfenced_is_lost(const struct istripe_path_params *path, const char *initiator_name)
 {
 	u32 fingerprint = istripe_path_params_fingerprint(path, initiator_name);
+	u32 print = istripe_path_params_nexus_print(path, initiator_name);
+	const struct istripe_unfenced *saved;
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(path->saved); i++)
-		if (path->saved[i].unfenced && (path->saved[i].fingerprint != fingerprint ||
-						i >= istripe_path_connections(path)))
+	for (i = 0; i < ARRAY_SIZE(path->saved); i++) {
+		saved = &path->saved[i];
+		if ((saved->unfenced || saved->undrained.super) &&
+		    i >= istripe_path_connections(path))
 			return true;
+		if ((saved->unfenced && saved->fingerprint != fingerprint) ||
+		    (saved->undrained.super && saved->nexus_print != print))
+			return true;
+	}
 	return false;
 }
 
