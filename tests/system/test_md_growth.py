@@ -635,6 +635,32 @@ def test_a_superblock_whose_path_goes(lose_superblock, server, kernel_log):
     assert server.violations() == []
 
 
+@pytest.mark.parametrize("starts", [1, 2], ids=["now", "later"])
+def test_a_superblock_whose_target_is_said_to_be_dead(lose_superblock, server, starts):
+    """No growth waits for it any more; all the same the next login through its path ends it."""
+    volume, away, seen = lose_superblock()
+    size = volume.size_bytes()
+    for _ in range(starts - 1):
+        volume.disable()
+        volume.enable()
+
+    def confirmed():
+        with contextlib.suppress(OSError):
+            write(volume.path_sysfs() / "fence_confirm", 1)
+            return True
+
+    wait_for("the session to be closed", confirmed, 30)
+    write(volume.path / "enable", 0)
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
+    seen.clear()
+    away[0] = False
+    write(volume.path / "enable", 1)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert seen == ["reset"]
+    assert server.violations() == []
+
+
 @pytest.fixture
 def make_silent(make_scripted, server):
     """make_silent(times=1, ms=2000, link=None, ...): a volume of a target that does not answer writes

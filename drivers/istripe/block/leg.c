@@ -712,6 +712,8 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path)
 			continue;
 		/* A superblock that is written late does harm whatever waits. */
 		nexus->undrained.super = false;
+		if (nexus->super_unfenced)
+			nexus_owe_drain(nexus);
 		nexus->super_unfenced = false;
 		nexus_go_without_fence(nexus, &writes, &list);
 	}
