@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from lab import network
+from lab import md, network
 from lab.disk import Direct, works
 from lab.ghost import killed, path_is, volume_over
 from lab.istripe import EnableError
-from lab.shell import read, wait_for
+from lab.shell import read, wait_for, write
 from scripted.alua import (
     EXPLICIT,
     IMPLICIT,
@@ -24,6 +24,8 @@ from scripted.alua import (
     UNAVAILABLE,
     Groups,
 )
+from scripted.checks import LUN_RESET
+from scripted.ghost import NOT_SUPPORTED
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16
 
@@ -40,14 +42,15 @@ LUN_WAS_RESET = 6, 0x29, 0x03
 def beside(make_server, make_volume, links):
     """beside(state, hook): a volume with a path to an optimized port and to one in this state.
 
-    The target may be asked for the LUN; hook: for the commands that come to the second port.
+    The target may be asked for the LUN; hook: for the commands that come to the second port, on_tmf:
+    for its task management.
     """
     servers = [make_server(), make_server()]
 
-    def make(second, hook=None, path=(), **options):
+    def make(second, hook=None, path=(), on_tmf=None, **options):
         groups = Groups(OPTIMIZED, second)
         groups.tpgs = EXPLICIT
-        hooks = [{}, {"on_command": hook} if hook else {}]
+        hooks = [{}, {name: each for name, each in (("on_command", hook), ("on_tmf", on_tmf)) if each}]
         for server, port, each in zip(servers, groups.ports, hooks):
             server.load(Scenario("a port", hooks=each)).disk = port
         volume = volume_over(make_volume, links, [server.port for server in servers],
@@ -257,3 +260,33 @@ def test_a_reset_without_a_change(beside):
         time.sleep(3)
         assert more() == [2, 2]
     undisturbed(volume)
+
+
+@pytest.mark.allow_log("LOGICAL UNIT RESET is rejected", "this is what the target does")
+@pytest.mark.parametrize("second", [STANDBY, UNAVAILABLE])
+def test_nothing_is_overwritten_before_it_has_reset_its_lun(beside, second):
+    """Zeroes that an earlier attempt has sent over it may still be carried out."""
+    resets = []
+
+    async def refuses(run, conn, pdu):
+        if pdu.flags & 0x7F != LUN_RESET:
+            return False
+        resets.append(groups.states[1])
+        if groups.states[1] == OPTIMIZED:
+            return False
+        await run.target.answer_task_management(conn, pdu, NOT_SUPPORTED)
+        return True
+
+    volume, groups, _servers = beside(second, on_tmf=refuses, metadata="md")
+    data = groups.ports[0].data
+    write(volume.config / "metadata_create", "force")
+    with pytest.raises(EnableError, match="leg 0 path 1: the target may still carry out writes of an "
+                                          "earlier attempt: with force nothing is written before"):
+        volume.enable()
+    assert resets and set(resets) == {second}
+    assert not any(data[md.SUPER_AT:md.SUPER_AT + md.SUPER_BYTES])
+    groups.set(OPTIMIZED, OPTIMIZED)
+    write(volume.config / "metadata_create", "force")
+    with Direct(volume.enable()) as disk:
+        assert resets[-1] == OPTIMIZED
+        works(disk, 1)

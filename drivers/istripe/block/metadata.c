@@ -57,14 +57,24 @@ static bool super_may_come(const struct istripe_nexus *nexus, struct istripe_rea
 
 static bool nexus_bars_supers(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
+	u32 leg = nexus->leg->index, path = nexus->path->index;
+
 	lockdep_assert_held(&nexus->leg->lock);
 	if (super_may_come(nexus, why))
 		return true;
-	if (nexus->live || !nexus->wanted)
+	if (!nexus->wanted)
 		return false;
-	istripe_reason_set(why,
-			   "leg %u path %u is down: superblocks are written when all paths are up",
-			   nexus->leg->index, nexus->path->index);
+	if (!nexus->live)
+		istripe_reason_set(why,
+				   "leg %u path %u is down: superblocks are written when all paths are up",
+				   leg, path);
+	/* As over a port that takes no I/O yet: fence_wipes(). */
+	else if (READ_ONCE(nexus->leg->volume->metadata.wipes) && nexus->undrained.any)
+		istripe_reason_set(why,
+				   "leg %u path %u: the target may still carry out writes of an earlier attempt: with force nothing is written before LOGICAL UNIT RESET is complete over this path, too",
+				   leg, path);
+	else
+		return false;
 	return true;
 }
 
@@ -85,7 +95,8 @@ static int leg_all_live(struct istripe_leg *leg, struct istripe_lun_walk *walk)
 }
 
 /*
- * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock.
+ * -ENOTCONN when a wanted nexus is not live, or any nexus may still write a superblock, or, with
+ * force, anything.
  *
  * A write that a failed attempt, or an earlier growth, has left in a target is over when a login of
  * the same nexus, or one through a sibling, has cut and drained its session:
