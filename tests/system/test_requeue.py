@@ -17,12 +17,13 @@ import pytest
 
 from lab.aio import together
 from lab.disk import Direct, noise, same
-from lab.ghost import ISIDS, path_is, state
+from lab.ghost import FAST, ISIDS, lost, path_is, state, wait_path
 from lab.shell import on_failure, read, udev_settle, wait_for, write
 from lab.storage import partitioned
 from scripted.ghost import Gate
-from scripted.scenario import Held, Scenario
+from scripted.scenario import HONEST, Held, Scenario
 from scripted.scsi import BUSY, READ_16, WRITE_16, Result
+from scripted.steps import instead
 
 BLOCK = 4096
 #: Of the disk; a leg has every second one.
@@ -404,4 +405,140 @@ def test_a_partition_counts_what_was_kept(make_server, make_volume, link):
         wait_for("all to count once", lambda: reads() == (
             completed + WAITING, sectors + (WAITING * BLOCK >> 9)), LIMIT_S)
         assert read(kept) == "0"
+    assert legs.violations() == []
+
+
+class TwoPaths:
+    """The second leg has two paths, each to a target of its own, of one name and with one disk, so
+    neither can end sessions of the other. The first target does not answer the first writes.
+    """
+
+    def __init__(self, make_server, make_volume, links, unanswered, fence):
+        other, *self.servers = (make_server() for _ in range(3))
+        silent = Scenario("silent", hooks=instead(opcode=WRITE_16), times=unanswered)
+        self.targets = [server.load(scenario, identity="6001405" + "b" * 25)
+                        for server, scenario in zip(self.servers, (silent, HONEST))]
+        self.targets[1].disk = self.targets[0].disk
+        alone, first, second = (
+            {**FAST, "nic": link.nic, "portal": f"{link.address}:{server.port}", "lun": 0,
+             "target_name": self.targets[0].settings.name}
+            for link, server in zip((links[1], *links), (other, *self.servers)))
+        self.volume = make_volume(other.target, path=alone, more_legs=[first], chunk_bytes=CHUNK,
+                                  queue_depth=DEPTH, recovery_timeout_ms=-1)
+        self.volume.add_path(1, second, leg=1)
+        for name, value in (("policy", "failover"), ("fence", fence), ("ghost_timeout_ms", -1)):
+            write(self.volume.config / "legs" / "1" / name, value)
+        self.link, self.unanswered = links[0], unanswered
+        self.device = self.volume.enable()
+        udev_settle()
+        wait_for("the proof to fail", lambda: self.path("unproven", 1), LIMIT_S)
+
+    def path(self, name, index=0):
+        return read(self.volume.path_sysfs(1, index) / name)
+
+    def kept(self):
+        return int(read(self.volume.leg_sysfs(1) / "kept_bios"))
+
+    def write(self, index):
+        with Direct(self.device) as disk:
+            disk.write(place(index, 1), noise(BLOCK, index))
+
+    def begin(self, pool):
+        """Futures of the writes that the first path has, and that are not answered."""
+        self.servers[0].arm()
+        writers = [pool.submit(self.write, index) for index in range(self.unanswered)]
+        wait_for("the writes", lambda: self.targets[0].run.hits == self.unanswered, LIMIT_S)
+        return writers
+
+    def lost(self):
+        """The first path is lost meanwhile."""
+        return lost(self.volume, self.link, 0, leg=1)
+
+    def violations(self):
+        return [line for server in self.servers for line in server.violations()]
+
+
+def test_lost_writes_do_not_keep_others(make_server, make_volume, links):
+    """They have the leg's part of the tags, and wait for their fence, but another path serves."""
+    legs = TwoPaths(make_server, make_volume, links, PART, "session")
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(PART) as pool,
+          on_failure(legs.volume.force_down)):
+        writers = legs.begin(pool)
+        with legs.lost():
+            for index in range(PART, 2 * PART):
+                time.sleep(STUCK_S)
+                assert in_time(disk.read, place(index, 1), BLOCK) == bytes(BLOCK)
+                in_time(disk.write, place(index, 1), noise(BLOCK, index))
+                assert legs.kept() == 0
+            assert not any(writer.done() for writer in writers)
+        for writer in writers:
+            writer.result(LIMIT_S)
+        for index in range(2 * PART):
+            same(disk.read(place(index, 1), BLOCK), noise(BLOCK, index), "the leg")
+    assert legs.violations() == []
+
+
+def test_kept_before_the_loss(make_server, make_volume, links):
+    """A read is kept while the first path has the leg's part of the tags; then that is lost."""
+    legs = TwoPaths(make_server, make_volume, links, PART, "session")
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(PART + 1) as pool,
+          on_failure(legs.volume.force_down)):
+        writers = legs.begin(pool)
+        time.sleep(STUCK_S)
+        reader = pool.submit(disk.read, place(PART, 1), BLOCK)
+        wait_for("the read to be kept", lambda: legs.kept() == 1, LIMIT_S)
+        with legs.lost():
+            assert reader.result(LIMIT_S) == bytes(BLOCK)
+            assert not any(writer.done() for writer in writers)
+        for writer in writers:
+            writer.result(LIMIT_S)
+    assert legs.violations() == []
+
+
+def test_those_behind_a_ghost_leave_tags(make_server, make_volume, links):
+    """Many writes wait for the block of a lost one: the leg's other blocks are served, and then, when
+    there are more of them, the other leg still is.
+    """
+    legs = TwoPaths(make_server, make_volume, links, 1, "auto")
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING) as pool,
+          on_failure(legs.volume.force_down)):
+        writers = legs.begin(pool)
+        with legs.lost():
+            writers[0].result(LIMIT_S)
+            waiting = [pool.submit(legs.write, 0) for _ in range(PART)]
+            wait_for("the first ones", lambda: legs.path("waiting_writes") == str(PART), LIMIT_S)
+            time.sleep(STUCK_S)
+            assert in_time(disk.read, place(1, 1), BLOCK) == bytes(BLOCK)
+            time.sleep(STUCK_S)
+            waiting += [pool.submit(legs.write, 0) for _ in range(PART, WAITING)]
+            wait_for("so many to be kept that a tag is left",
+                     lambda: legs.kept() > WAITING - DEPTH, LIMIT_S)
+            goes_on(disk, 100)
+            assert not any(each.done() for each in waiting)
+        for each in waiting:
+            each.result(LIMIT_S)
+        same(disk.read(place(0, 1), BLOCK), noise(BLOCK, 0), "the leg")
+    assert legs.violations() == []
+
+
+@pytest.mark.allow_log("(error|lost).* dev istripe|I/O error|fails|may still carry out",
+                       "the lost writes fail with the disk")
+def test_the_last_writes_beside_lost_ones(make_server, make_volume, links):
+    """A page that another path takes is written when the disk is taken away by force."""
+    legs = TwoPaths(make_server, make_volume, links, PART, "session")
+    data, at = noise(BLOCK, 100), 2 * PART * CHUNK
+    with ThreadPoolExecutor(PART) as pool, on_failure(legs.volume.force_down):
+        writers = legs.begin(pool)
+        disk = os.open(legs.device, os.O_RDWR)
+        legs.link.set_up(False)
+        try:
+            wait_path(legs.volume, 0, live=False, leg=1)
+            os.pwrite(disk, data, place(PART, 1))
+            time.sleep(STUCK_S)
+            assert not legs.volume.force_down()
+        finally:
+            legs.link.set_up(True)
+            os.close(disk)
+        assert all(isinstance(writer.exception(LIMIT_S), OSError) for writer in writers)
+    assert legs.targets[0].disk.data[at:at + BLOCK] == data
     assert legs.violations() == []

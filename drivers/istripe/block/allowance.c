@@ -6,6 +6,7 @@
 #include "block/elapsed.h"
 #include "block/leg.h"
 #include "block/nexus.h"
+#include "block/per_cpu_sum.h"
 #include "block/volume.h"
 #include "block/workqueue.h"
 
@@ -27,21 +28,9 @@
 /* So much of that patience is over when the log tells. */
 #define SAY_MS		10000
 
-/* A task may be let in by one processor and end on another one: only the sum counts. */
-static int allowance_sum(const struct istripe_allowance *allowance)
-{
-	u32 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(*per_cpu_ptr(allowance->in_flight, cpu));
-	return sum;
-}
-
-/* A task that comes and goes during the sum may make it negative. */
 static u32 allowance_in_flight(const struct istripe_allowance *allowance)
 {
-	return max(allowance_sum(allowance), 0);
+	return max(istripe_per_cpu_sum(allowance->in_flight), 0);
 }
 
 static bool allowance_waits(const struct istripe_allowance *allowance)
@@ -490,6 +479,6 @@ int istripe_allowance_init(struct istripe_leg *leg)
 void istripe_allowance_free(struct istripe_leg *leg)
 {
 	if (leg->allowance.in_flight)
-		WARN_ON_ONCE(allowance_sum(&leg->allowance));
+		WARN_ON_ONCE(istripe_per_cpu_sum(leg->allowance.in_flight));
 	free_percpu(leg->allowance.in_flight);
 }

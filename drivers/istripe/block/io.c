@@ -98,6 +98,13 @@ static void io_task_again(struct istripe_leg_task *leg_task)
 	istripe_leg_submit(leg_task, ISTRIPE_SUBMIT_LATER);
 }
 
+static void io_task_pause(struct istripe_leg_task *leg_task, u32 pause_ms)
+{
+	/* It is not in flight any more. */
+	istripe_requeue_kick(leg_task->leg);
+	istripe_delay_task(leg_task, pause_ms);
+}
+
 /* Is recovery_timeout_ms over, if it began at @since? */
 static bool io_too_old(const struct istripe_io *io, unsigned long since)
 {
@@ -309,7 +316,7 @@ static void io_task_unserved(struct istripe_leg_task *leg_task, const char *why,
 	if (istripe_unserved_may_wait(leg_task)) {
 		io_task_begin_anew(leg_task);
 		io_task_wait(leg_task, &words);
-		istripe_delay_task(leg_task, UNSERVED_PAUSE_MS);
+		io_task_pause(leg_task, UNSERVED_PAUSE_MS);
 	} else {
 		io_task_give_up(leg_task, &words, status);
 	}
@@ -326,7 +333,7 @@ static void io_task_back_off(struct istripe_leg_task *leg_task, blk_status_t sta
 	else if (retries == 1)
 		io_task_again(leg_task);
 	else
-		istripe_delay_task(leg_task, FAILURE_PAUSE_MS << (retries - 2));
+		io_task_pause(leg_task, FAILURE_PAUSE_MS << (retries - 2));
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "block/nexus.h"
 #include "block/path.h"
 #include "block/policy.h"
+#include "block/requeue.h"
 #include "block/volume.h"
 #include "block/workqueue.h"
 
@@ -225,6 +226,7 @@ static void leg_redrive_lost(struct istripe_leg *leg, struct list_head *list)
 	if (ms)
 		pr_info("%s/%u: I/O goes on after %u ms\n", leg->volume->name, leg->index, ms);
 	istripe_leg_redrive(leg, list);
+	istripe_requeue_kick(leg);
 }
 
 unsigned long istripe_leg_outage_end(const struct istripe_leg *leg, s32 recovery_ms)
@@ -494,6 +496,13 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 	istripe_leg_task_fail_all(&list);
 }
 
+/* A task of the leg does. Bios that were kept because of it need not. */
+static void leg_waits(struct istripe_leg *leg)
+{
+	istripe_requeue_kick(leg);
+	leg_fail_if_over(leg);
+}
+
 /*
  * Read without leg->lock: a ghost is noted before its write is answered, so whoever follows the
  * answer sees it. The data that are sent again are those of the ghost.
@@ -546,7 +555,7 @@ void istripe_leg_submit(struct istripe_leg_task *leg_task, enum istripe_submit w
 	if (unlikely(READ_ONCE(leg->abandoned)))
 		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 	else if (unlikely(leg_may_wait_behind(leg_task)) && leg_waits_behind(leg_task))
-		leg_fail_if_over(leg);
+		leg_waits(leg);
 	else if (istripe_allowance_take(leg_task))
 		istripe_leg_send(leg_task, when);
 }
@@ -609,7 +618,7 @@ void istripe_leg_await_fence(struct istripe_leg_task *leg_task)
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);
-	leg_fail_if_over(leg);
+	leg_waits(leg);
 }
 
 /* @served: istripe_leg_serving() before the change that has just been made. */

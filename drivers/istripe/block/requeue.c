@@ -6,6 +6,7 @@
 #include "block/io.h"
 #include "block/leg.h"
 #include "block/overlay.h"
+#include "block/per_cpu_sum.h"
 #include "block/requeue.h"
 #include "block/volume.h"
 
@@ -20,7 +21,7 @@ static u32 requeue_depth(const struct istripe_volume *volume)
 }
 
 /* Does the leg answer nothing, and has its part of half of the tags? */
-static bool requeue_is_stuck(const struct istripe_requeue *requeue)
+static bool requeue_is_quiet(const struct istripe_requeue *requeue)
 {
 	const struct istripe_volume *volume = requeue->volume;
 	u32 tasks = atomic_read(&requeue->tasks);
@@ -30,10 +31,38 @@ static bool requeue_is_stuck(const struct istripe_requeue *requeue)
 	return time_after(jiffies, READ_ONCE(requeue->answered) + msecs_to_jiffies(STUCK_MS));
 }
 
+/*
+ * Tasks may not be with a target, but wait for the fence of a lost path, while another one serves.
+ * So a leg that serves, and has less than its part in flight, gets its part of the other half as
+ * well, until it answers: these may come to wait, too.
+ */
+static bool requeue_may_pass(const struct istripe_requeue *requeue)
+{
+	const struct istripe_volume *volume = requeue->volume;
+	const struct istripe_leg *leg = container_of(requeue, struct istripe_leg, requeue);
+	int depth = requeue_depth(volume), parts = volume->leg_count * 2;
+
+	return READ_ONCE(leg->usable_nexuses) && !READ_ONCE(leg->unfenced_nexuses) &&
+	       (atomic_read(&requeue->passed) + 1) * parts <= depth &&
+	       istripe_per_cpu_sum(leg->allowance.in_flight) * parts < depth;
+}
+
+static bool requeue_is_stuck(const struct istripe_requeue *requeue)
+{
+	return unlikely(requeue_is_quiet(requeue)) && !requeue_may_pass(requeue);
+}
+
 static void requeue_kick(struct istripe_requeue *requeue)
 {
 	if (READ_ONCE(requeue->bios.head) && !requeue_is_stuck(requeue))
 		queue_work(requeue->volume->requeue_wq, &requeue->work);
+}
+
+void istripe_requeue_kick(struct istripe_leg *leg)
+{
+	/* As in istripe_requeue_task_end(). */
+	smp_mb();
+	requeue_kick(&leg->requeue);
 }
 
 /* Without a reference to the queue the end must not look for what goes with the disk. */
@@ -119,6 +148,8 @@ void istripe_requeue_task_end(struct istripe_leg *leg)
 	struct istripe_requeue *requeue = &leg->requeue;
 
 	WRITE_ONCE(requeue->answered, jiffies);
+	if (unlikely(atomic_read(&requeue->passed)))
+		atomic_set(&requeue->passed, 0);
 	atomic_dec(&requeue->tasks);
 	/* Pairs with that in requeue_keep(): one of the two sees what the other one has done. */
 	smp_mb__after_atomic();
@@ -190,17 +221,23 @@ bool istripe_requeue_begin(struct istripe_io *io)
 {
 	struct request *rq = blk_mq_rq_from_pdu(io);
 	struct istripe_requeue *requeue;
+	bool quiet = false;
 	u32 i;
 
 	for (i = 0; i < io->task_count; i++) {
 		requeue = &io->tasks[i].leg->requeue;
-		if (unlikely(requeue_is_stuck(requeue)) && requeue_may(io, rq)) {
+		if (likely(!requeue_is_quiet(requeue)))
+			continue;
+		quiet = true;
+		if (!requeue_may_pass(requeue) && requeue_may(io, rq)) {
 			requeue_keep(requeue, rq);
 			return true;
 		}
 	}
 	for (i = 0; i < io->task_count; i++) {
 		requeue = &io->tasks[i].leg->requeue;
+		if (unlikely(quiet) && requeue_is_quiet(requeue))
+			atomic_inc(&requeue->passed);
 		if (atomic_inc_return(&requeue->tasks) == 1)
 			WRITE_ONCE(requeue->answered, jiffies);
 	}

@@ -8,7 +8,8 @@
  * had before: a request beyond that ends for the block layer before anything of it is sent, and its
  * bios are kept. They are submitted again when the leg answers. Nothing is kept while all legs
  * answer: submitters wait for tags, as they should. Flushes are not kept: they are the block
- * layer's.
+ * layer's. Writes of a lost session that wait for their fence have tags, too, while the leg serves
+ * over other paths: then it gets as many tags again until it answers.
  */
 #ifndef ISTRIPE_BLOCK_REQUEUE_H
 #define ISTRIPE_BLOCK_REQUEUE_H
@@ -27,6 +28,7 @@ struct istripe_requeue {
 	struct istripe_volume *volume;
 	atomic_t tasks;			/* of requests, that have not ended */
 	unsigned long answered;		/* jiffies: one ended, or began when there was no other */
+	atomic_t passed;		/* tasks that began since, although it answered nothing */
 	spinlock_t lock;		/* a leaf, bh disabled; for @bios and @kept */
 	struct bio_list bios;		/* those that are kept */
 	u32 kept;			/* their number */
@@ -50,5 +52,8 @@ bool istripe_requeue_begin(struct istripe_io *io);
 
 /* A task of a request ends. The request has not ended yet. Any context. */
 void istripe_requeue_task_end(struct istripe_leg *leg);
+
+/* The leg serves, or a task of its is not with a target any more, and waits. Any context. */
+void istripe_requeue_kick(struct istripe_leg *leg);
 
 #endif
