@@ -925,10 +925,11 @@ def test_enable_waits_for_the_fence(unfenced, links, fence):
 
 @UNFENCED
 def test_what_was_left_is_not_forgotten_by_another_name(unfenced, servers, links):
-    """Nor by another address, where another target may be."""
+    """Nor by another address, where another target may be, nor when another LUN would be reset."""
     volume, _target = unfenced
     links[0].set_up(True)
     for name, value in (("isid", "80000000abcd"),
+                        ("lun", "1"),
                         ("portal", f"{links[0].address}:{PORTS[1]}"),
                         ("portal", f"{links[1].address}:{PORTS[0]}")):
         before = read(volume.path / name)

@@ -110,7 +110,9 @@ u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 	if (portal.ss_family == AF_INET6)
 		((struct sockaddr_in6 *)&portal)->sin6_scope_id = 0;
 	/* Zero but for the address and the port; elsewhere there may be a target of that name. */
-	return crc32c(hash, &portal, sizeof(portal));
+	hash = crc32c(hash, &portal, sizeof(portal));
+	/* The drain is a reset of this LUN. */
+	return crc32c(hash, &path->lun, sizeof(path->lun));
 }
 
 /* Nobody could end the old session any more. */
@@ -149,7 +151,7 @@ static int leg_check(const struct istripe_leg_params *leg, u32 index, const char
 						   leg->paths[i].index, problem);
 		if (unfenced_is_lost(&leg->paths[i], initiator_name))
 			return istripe_reason_fail(why, -EINVAL,
-						   "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, isid and connections as they were, or see unfenced",
+						   "leg %u path %u: it has left writes that its target may still carry out: set initiator_name, target_name, portal, lun, isid and connections as they were, or see unfenced",
 						   index, leg->paths[i].index);
 	}
 	return 0;

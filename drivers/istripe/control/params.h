@@ -24,12 +24,13 @@ void istripe_volume_params_free(struct istripe_volume_params *params);
 
 /*
  * Tells one path's sessions from another's: another login ends a path's old session only while
- * this stays the same (RFC 7143 6.3.5: the initiator's name, the target's, the portal, the ISID).
+ * this stays the same (RFC 7143 6.3.5: the initiator's name, the target's, the portal, the ISID), and
+ * the reset after it reaches the same LUN.
  */
 u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 				    const char *initiator_name);
 
-/* The same without the portal, which may change within the portal group. */
+/* The same without LUN and portal, which may change within the portal group. */
 u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
 				    const char *initiator_name);
 
