@@ -15,6 +15,7 @@ import pytest
 from lab import dm, fio, ghost, istripe, leaks, memory, network, storage
 from lab.disk import Direct
 from lab.shell import LabError, read, run, status, udev_settle, wait_for, write
+from scripted.ghost import Gate
 from scripted.scenario import Scenario
 from scripted.scsi import SERVICE_ACTION_IN_16, TASK_SET_FULL, WRITE_16, Result
 from scripted.steps import instead, on_write
@@ -396,6 +397,47 @@ def test_forced_gives_up_a_silent_lun(server, link, make_volume, kernel_log):
     # Those in flight, and perhaps once more.
     assert 2 <= target.run.hits <= 4
     assert not volume.enabled() and server.violations() == []
+
+
+@pytest.mark.allow_log("(error|lost).* dev istripe|fails", "the last writes fail on purpose")
+def test_forced_gives_up_a_leg_that_is_lost(make_server, make_volume, link):
+    """Its last path is lost when the end has begun, and a process goes on writing to another leg."""
+    def write_on():
+        with contextlib.suppress(OSError), Direct(device) as disk:
+            while not over.wait(1):
+                disk.write(0, bytes(4096))
+
+    gate, over = Gate(), threading.Event()
+    good, lost = make_server(), make_server()
+    target = lost.load(Scenario("full", hooks={**full(0).hooks, **gate.hooks}, times=1 << 30),
+                       identity="6001405" + "b" * 25)
+    legs = [{"portal": f"{link.address}:{server.port}", "target_name": target.settings.name,
+             "isid": isid, "lun": 0, "default_time2wait": 0}
+            for server, isid in zip((good, lost), ghost.ISIDS)]
+    volume = make_volume(good.target, path=legs[0], more_legs=legs[1:], chunk_bytes=64 << 10,
+                         recovery_timeout_ms=-1)
+    device = volume.enable()
+    udev_settle()
+    went_well = []
+    down = threading.Thread(target=lambda: went_well.append(volume.force_down()), daemon=True)
+    writer = threading.Thread(target=write_on, daemon=True)
+    disk = os.open(device, os.O_RDWR)
+    try:
+        lost.arm()
+        os.pwrite(disk, os.urandom(16 << 10), 64 << 10)
+        writer.start()
+        down.start()
+        wait_for("the last writes", lambda: target.run.hits, 60)
+        gate.close(lost, ghost.ISIDS[1])
+        down.join(120)
+        assert went_well == [False]
+    finally:
+        target.run.armed = False
+        gate.open(ghost.ISIDS[1])
+        over.set()
+        os.close(disk)
+        writer.join(60)
+    assert not volume.enabled() and good.violations() == lost.violations() == []
 
 
 @pytest.mark.allow_log("error, dev istripe", "the write that fails")

@@ -42,6 +42,29 @@ static bool writeback_waits(struct istripe_volume *volume)
 	return waits;
 }
 
+/* Ports in transition will take the data. */
+static bool writeback_is_served(struct istripe_leg *leg)
+{
+	bool serves;
+
+	spin_lock_bh(&leg->lock);
+	serves = leg->live_paths && !leg->unfenced_nexuses;
+	spin_unlock_bh(&leg->lock);
+	return serves;
+}
+
+/* Others may go on, so the volume is not stuck, but nothing ends the wait for one that is lost. */
+static void writeback_check_leg(struct istripe_writeback *writeback, struct istripe_leg *leg)
+{
+	u8 *away = &writeback->away[leg->index];
+
+	*away = writeback_is_served(leg) ? 0 : *away + 1;
+	if (*away < CHECKS)
+		return;
+	*away = 0;
+	istripe_leg_expire(leg);
+}
+
 /* The legs exist, since istripe_writeback_end() waits for the work. */
 static void writeback_work(struct work_struct *work)
 {
@@ -52,6 +75,8 @@ static void writeback_work(struct work_struct *work)
 	bool stuck = good == writeback->seen && writeback_waits(volume);
 	u32 i;
 
+	for (i = 0; i < volume->leg_count; i++)
+		writeback_check_leg(writeback, volume->legs[i]);
 	writeback->seen = good;
 	writeback->stuck = stuck ? writeback->stuck + 1 : 0;
 	if (writeback->stuck < CHECKS) {
@@ -64,17 +89,6 @@ static void writeback_work(struct work_struct *work)
 		WRITE_ONCE(volume->legs[i]->abandoned, true);
 		istripe_leg_expire(volume->legs[i]);
 	}
-}
-
-/* Ports in transition will take the data. */
-static bool writeback_is_served(struct istripe_leg *leg)
-{
-	bool serves;
-
-	spin_lock_bh(&leg->lock);
-	serves = leg->live_paths && !leg->unfenced_nexuses;
-	spin_unlock_bh(&leg->lock);
-	return serves;
 }
 
 void istripe_writeback_init(struct istripe_writeback *writeback)

@@ -4,16 +4,19 @@
  *
  * del_gendisk() has dirty data written. A leg that has no live nexus then, or serves nothing, fails
  * them at once. A leg that serves goes on as ever: commands that the target is too busy for are
- * sent again, lost ones wait for their nexus. When none has succeeded for ISTRIPE_WRITEBACK_MS, and
- * requests have waited all that time, nothing waits any more, and nothing is sent: only what the
- * target has is waited for, until it times out. Data that are not requests yet, as in a cgroup that
- * io.max throttles, are waited for.
+ * sent again, lost ones wait for their nexus, on a leg that serves nothing any more for
+ * ISTRIPE_WRITEBACK_MS at most. When none has succeeded for ISTRIPE_WRITEBACK_MS, and requests have
+ * waited all that time, nothing waits any more, and nothing is sent: only what the target has is
+ * waited for, until it times out. Data that are not requests yet, as in a cgroup that io.max
+ * throttles, are waited for.
  */
 #ifndef ISTRIPE_BLOCK_WRITEBACK_H
 #define ISTRIPE_BLOCK_WRITEBACK_H
 
 #include <linux/atomic.h>
 #include <linux/workqueue.h>
+
+#include <istripe/settings.h>
 
 #define ISTRIPE_WRITEBACK_MS	15000
 
@@ -26,6 +29,7 @@ struct istripe_writeback {
 	atomic_t good;			/* writes and flushes that have succeeded */
 	u32 seen;			/* @work: @good the last time */
 	u32 stuck;			/* @work: so many times in turn nothing had moved */
+	u8 away[ISTRIPE_LEGS_MAX];	/* @work: so many times in turn the leg did not serve */
 	atomic_t failed;		/* writes and flushes that have failed */
 };
 
