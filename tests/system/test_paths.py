@@ -3,6 +3,7 @@
 
 import contextlib
 import subprocess
+import threading
 import time
 
 import pytest
@@ -194,6 +195,41 @@ def test_link_down_needs_no_ping(two_paths, links, kernel_log, end, nic):
         assert read(volume.path_sysfs(0, 1) / "faults") == "0"
     finally:
         restore()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+
+
+@contextlib.contextmanager
+def nics_come_and_go():
+    """As when containers start."""
+    over = threading.Event()
+
+    def churn():
+        while not over.wait(0.2):
+            run("ip", "link", "add", "passing", "up", "type", "dummy")
+            run("ip", "link", "del", "passing")
+
+    run("modprobe", "dummy", "numdummies=0")
+    churning = threading.Thread(target=churn)
+    churning.start()
+    try:
+        yield churning
+    finally:
+        over.set()
+        churning.join()
+
+
+def test_link_down_while_others_come_and_go(two_paths, links, kernel_log):
+    """A path that may use any NIC does not wait until no other one changes any more."""
+    volume = two_paths(path={**UNPINGED, **ANY_NIC})
+    volume.enable()
+    with nics_come_and_go() as churning:
+        restore = lose_link(links[0], "own")
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
+            assert churning.is_alive()
+            assert kernel_log.matching(r"istripe: .*the NIC has no link")
+        finally:
+            restore()
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 

@@ -18,6 +18,8 @@
 #define ROUTE_MS	100
 /* By then the kernel, or a daemon, has taken away the routes over a link that is lost. */
 #define REROUTE_MS	500
+/* Other NICs may lose theirs all the time. */
+#define REROUTE_MAX_MS	2000
 
 /*
  * Other NICs come and go at any time. A refusal is mended neither by them nor by a route. A VRF has
@@ -113,6 +115,23 @@ static void carrier_reroute(struct work_struct *work)
 		carrier_check(volume->legs[i], true);
 }
 
+/* From the last link on that is lost. One that comes takes no routes away. */
+static void carrier_await_routes(struct istripe_carrier *carrier, bool link)
+{
+	unsigned long due = jiffies + msecs_to_jiffies(REROUTE_MS);
+	unsigned long last;
+
+	if (!delayed_work_pending(&carrier->reroute))
+		carrier->rerouted_since = jiffies;
+	last = carrier->rerouted_since + msecs_to_jiffies(REROUTE_MAX_MS);
+	if (time_after(due, last))
+		due = time_after(last, jiffies) ? last : jiffies;
+	if (link)
+		queue_delayed_work(istripe_recovery_wq, &carrier->reroute, due - jiffies);
+	else
+		mod_delayed_work(istripe_recovery_wq, &carrier->reroute, due - jiffies);
+}
+
 static int carrier_link_event(struct notifier_block *notifier, unsigned long event, void *data)
 {
 	struct istripe_volume *volume = container_of(notifier, struct istripe_volume,
@@ -133,8 +152,7 @@ static int carrier_link_event(struct notifier_block *notifier, unsigned long eve
 			carrier_check(volume->legs[i], false);
 	}
 	if (changed)
-		mod_delayed_work(istripe_recovery_wq, &carrier->reroute,
-				 msecs_to_jiffies(REROUTE_MS));
+		carrier_await_routes(carrier, link);
 	/* Also comes for each NIC that is there when we stop to listen: the work looks for it. */
 	if (event == NETDEV_UNREGISTER)
 		queue_delayed_work(istripe_recovery_wq, &carrier->work, 0);

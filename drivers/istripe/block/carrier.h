@@ -22,6 +22,7 @@ struct istripe_carrier {
 	struct notifier_block routes;
 	struct delayed_work work;	/* after a route has come, or a NIC has gone */
 	struct delayed_work reroute;	/* after a link has come or gone */
+	unsigned long rerouted_since;	/* jiffies, RTNL: @reroute was queued */
 };
 
 /* Process context, takes the RTNL. */
