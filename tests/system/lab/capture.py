@@ -41,10 +41,13 @@ class Capture:
         # tcpdump writes packets in their order.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.sendto(END, (self.link.address, END_PORT))
-        wait_for("the end of the capture", lambda: END in Path(self.path).read_bytes())
+        wait_for("the end of the capture", self._at_end)
         self.process.send_signal(signal.SIGINT)
         _, errors = self.process.communicate(timeout=30)
         self.report = errors.decode(errors="replace")
+
+    def _at_end(self):
+        return END in Path(self.path).read_bytes()
 
     def dropped(self):
         """Packets that the kernel dropped before tcpdump saw them."""

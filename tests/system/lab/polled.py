@@ -5,7 +5,10 @@ import errno
 import os
 import select
 
+from lab.shell import wait_for
+
 SOON_S = 20
+SLICE_MS = 1000
 
 
 class Polled:
@@ -28,7 +31,8 @@ class Polled:
 
     def next(self):
         """What it is when poll(2) says that it has changed."""
-        assert self.poll.poll(SOON_S * 1000), f"{self.path}: still {self.value}"
+        wait_for(f"{self.path}: another value than {self.value}",
+                 lambda: self.poll.poll(SLICE_MS), SOON_S, 0)
         self.value = self.read()
         return self.value
 
