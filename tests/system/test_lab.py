@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The laboratory itself, with the stock initiator: what it measures with is proven first."""
 
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -149,7 +150,19 @@ def test_a_report_without_notes():
 @pytest.mark.parametrize(("error", "statements", "state"), [
     (LabError("slow"), ["wait_for('it', lambda: live)", "raise LabError(what)"], True),
     (LabError("slow"), ["wait_for('the ghost', lambda: live)", "raise LabError(what)"], False),
+    (LabError("slow"), ["wait_for('the proof', lambda: volume.fenced_through(0))", "raise"], True),
+    (LabError("slow"), ["wait_for('it', lambda: read(path / 'ghost_writes') == '0')", "raise"], True),
+    (LabError("slow"), ["wait_for('the fence', lambda: read(file) == '0')", "raise"], False),
+    (LabError("slow"), ["wait_for('it', lambda: read(istripe_file))", "raise"], True),
     (LabError("fio"), ["run('fio')", "raise LabError(what)"], False),
+    (LabError("iscsiadm"), ['run("iscsiadm", *node, "--login")', "raise LabError(what)"], True),
+    (LabError("iscsiadm"), ['run("iscsiadm", *node, "-o", "new")', "raise LabError(what)"], False),
+    (LabError("slow"), ["code, out, err = _finish(argv, netns, timeout_s)", "raise"], False),
+    (subprocess.TimeoutExpired("dd", 60),
+     ["run('dd')", "code, out, err = _finish(argv, netns, timeout_s, text_in)", "raise"], True),
+    (subprocess.TimeoutExpired("dd", 60), ["writer.communicate(timeout=60)"], False),
+    (subprocess.TimeoutExpired("cmp", 60),
+     ["verify(disk)", "code, out, err = _finish(argv, netns, timeout_s, text_in)"], False),
     (AssertionError(), ["assert path_state(volume) == 'live'"], True),
     (AssertionError(), ["assert took_s < 2"], True),
     (AssertionError(), ["assert time.monotonic() - start < 20"], True),
@@ -187,6 +200,17 @@ def test_overtaken_data_are_no_state(nodeid, statement):
     assert unsteady.looks_at_state(LabError("slow"), late, nodeid)
 
 
+@pytest.mark.parametrize(("statement", "state"), [
+    ("assert time.monotonic() - start < 60", True),
+    ("assert time.monotonic() - start < YIELD_S, 'late'", True),
+    ("assert time.monotonic() - start > 60", False),
+    ("assert 2 < time.monotonic() - start < 60", False),
+    ("assert time.monotonic() - start < 60 and target.logins == 2", False),
+])
+def test_late_is_a_state_everywhere(statement, state):
+    assert unsteady.looks_at_state(AssertionError(), [statement], "test_fence.py::test_y") == state
+
+
 def compares(device):
     return storage.same(device, device)
 
@@ -195,8 +219,27 @@ def leads_to_data():
     return compares
 
 
+def says_so_only():
+    """What compares a pattern."""
+    for _ in range(2):
+        # verified
+        """The superblock."""
+
+
+def comes_of_itself(path, volume):
+    volume.fenced_through(path) and path / "ghost_writes" / "istripe_x"
+
+
+def of_a_fence(path):
+    return path / "fence_timeout_ms"
+
+
 @pytest.mark.parametrize(("nodeid", "fixtures", "function", "data"), [
     ("test_x.py::test_y", ["link"], kept_of_race, False),
+    ("test_x.py::test_y", ["link"], says_so_only, False),
+    ("test_x.py::test_y", ["link"], comes_of_itself, False),
+    ("test_x.py::test_y", ["link"], of_a_fence, True),
+    ("test_x.py::test_is_fenced_through_another", ["link"], kept_of_race, True),
     ("test_x.py::test_y", ["link", "verify"], kept_of_race, True),
     ("test_x.py::test_fence", ["link"], kept_of_race, True),
     ("test_growth.py::test_y", ["link"], kept_of_race, True),
