@@ -5,6 +5,7 @@ Every test's verdict includes the kernel's log from its start to the end of its 
 that provokes a line on purpose says so with the marker allow_log(pattern, reason).
 """
 
+import contextlib
 import faulthandler
 import itertools
 import os
@@ -219,6 +220,13 @@ def conf():
         file.unlink()
 
 
+def end_all(ends):
+    """Calls all of them in this order, also when one raises."""
+    with contextlib.ExitStack() as stack:
+        for end in reversed(ends):
+            stack.callback(end)
+
+
 @pytest.fixture
 def targets():
     """Whatever a test creates with it is taken down after the test."""
@@ -229,8 +237,7 @@ def targets():
         return target.create()
 
     yield make
-    for target in reversed(made):
-        target.destroy()
+    end_all([target.destroy for target in reversed(made)])
 
 
 @pytest.fixture
@@ -306,8 +313,7 @@ def make_server(laboratory):
         return made[-1]
 
     yield make
-    for server in made:
-        server.stop()
+    end_all([server.stop for server in made])
 
 
 @pytest.fixture
@@ -343,8 +349,7 @@ def make_volume(module, targets, link):
         return volume.create()
 
     yield make
-    for volume in reversed(made):
-        volume.delete()
+    end_all([volume.delete for volume in reversed(made)])
 
 
 @pytest.fixture
@@ -388,8 +393,7 @@ def reader():
         return made[-1]
 
     yield make
-    for one in made:
-        one.end()
+    end_all([one.end for one in made])
 
 
 @pytest.fixture

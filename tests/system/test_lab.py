@@ -249,6 +249,19 @@ def test_who_looks_at_data(nodeid, fixtures, function, data):
     assert unsteady.looks_at_data(nodeid, fixtures, function) == data
 
 
+def test_all_are_ended():
+    ended = []
+
+    def fails(what):
+        ended.append(what)
+        raise LabError(what)
+
+    with pytest.raises(LabError, match="second"):
+        conftest.end_all([lambda: fails("first"), lambda: fails("second"),
+                          lambda: ended.append("third")])
+    assert ended == ["first", "second", "third"]
+
+
 class Item:
     """As pytest collects it, with the names of its marks."""
 
