@@ -11,6 +11,7 @@ import itertools
 import os
 import signal
 import subprocess
+import traceback
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ DEFAULT_TIMEOUT_S = 300
 #: A kernel that looks at every access to memory takes its time.
 DEBUG_SLOWDOWN = 4
 _numbers = itertools.count(1)
+FAILURE = pytest.StashKey[str]()
 
 
 class Size:
@@ -111,11 +113,22 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in others]
 
 
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtest_call(item):
+    outcome = yield
+    if outcome.excinfo:
+        item.stash[FAILURE] = "".join(traceback.format_exception(*outcome.excinfo))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item, call):
     # Skipped is no failure.
-    if call.excinfo and not call.excinfo.errisinstance(pytest.skip.Exception):
-        unsteady.describe_failure(item, call.excinfo)
+    if not call.excinfo or call.excinfo.errisinstance(pytest.skip.Exception):
+        return
+    unsteady.describe_failure(item, call.excinfo)
+    # It takes the place of what the test has failed of.
+    if call.excinfo.errisinstance(pytest.PytestUnhandledThreadExceptionWarning):
+        item.add_report_section(call.when, "failure", item.stash.get(FAILURE, ""))
 
 
 @pytest.fixture(scope="session")

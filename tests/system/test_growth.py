@@ -732,7 +732,8 @@ class Messages(threading.Thread):
 
     def run(self):
         while not self.over.wait(self.interval_s):
-            self.tell()
+            with contextlib.suppress(ConnectionError):
+                self.tell()
 
     def __enter__(self):
         self.start()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """fio: workloads with verification, and the figures that it prints."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -121,25 +122,20 @@ def verify(device, timeout_s=1200, **options):
 @contextlib.contextmanager
 def meanwhile(device, **options):
     """fio runs meanwhile, again and again, and sees not one error: the results of its runs so far."""
-    enough, errors, results = threading.Event(), [], []
+    enough, results = threading.Event(), []
 
     def work():
         seed = 0
-        while not enough.is_set() and not errors:
+        while not enough.is_set():
             seed += 1
-            try:
-                results.append(run(device, randseed=seed, **options))
-            except LabError as error:
-                errors.append(error)
+            results.append(run(device, randseed=seed, **options))
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        time.sleep(2)
-        yield results
-        time.sleep(1)
-    finally:
-        enough.set()
-        thread.join()
-    if errors:
-        raise errors[0]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        working = pool.submit(work)
+        try:
+            time.sleep(2)
+            yield results
+            time.sleep(1)
+        finally:
+            enough.set()
+        working.result()

@@ -71,8 +71,9 @@ class Uevents:
             except TimeoutError:
                 continue
             except OSError as error:
-                assert error.errno == errno.ENOBUFS
                 self.lost = True
+                if error.errno != errno.ENOBUFS:
+                    raise
                 continue
             self.events.append(Event(message, time.monotonic()))
 
