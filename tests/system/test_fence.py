@@ -291,7 +291,7 @@ def test_a_ghost_outlives_the_volume(holding, servers, links, kernel_log):
     volume.disable()
 
 
-@pytest.mark.allow_log(r"error, dev istripe|I/O error|has waited for recovery_timeout_ms",
+@pytest.mark.allow_log(r"error(,| on) dev istripe|has waited for recovery_timeout_ms",
                        "a write waits for too long")
 def test_a_write_to_a_ghost_does_not_wait_for_ever(holding, servers, links, kernel_log):
     """It was never sent, so it fails after recovery_timeout_ms; all else goes on."""
@@ -320,7 +320,7 @@ def test_a_write_to_a_ghost_does_not_wait_for_ever(holding, servers, links, kern
     volume.disable()
 
 
-@pytest.mark.allow_log(r"error, dev istripe|I/O error|may still carry out",
+@pytest.mark.allow_log(r"error(,| on) dev istripe|may still carry out",
                        "the write fails in the end")
 def test_a_write_that_fails_after_it_was_sent_again(servers, make_volume, links, kernel_log):
     """The first target may carry it out: its blocks are not read before it cannot."""
@@ -402,7 +402,7 @@ def test_no_ghosts_in_a_cluster(holding, servers, links, kernel_log):
     volume.disable()
 
 
-@pytest.mark.allow_log(r"error, dev istripe|I/O error|may still carry out|known to be dead",
+@pytest.mark.allow_log(r"error(,| on) dev istripe|may still carry out|known to be dead",
                        "the lost write fails in the end")
 @pytest.mark.parametrize("why", ["keys", "path"])
 def test_a_lost_write_does_not_wait_for_ever(holding, servers, links, kernel_log, why):
@@ -897,7 +897,7 @@ def unfenced(servers, make_volume, links):
     links[0].set_up(True)
 
 
-UNFENCED = pytest.mark.allow_log("error, dev istripe|I/O error|may still carry out",
+UNFENCED = pytest.mark.allow_log("error(,| on) dev istripe|may still carry out",
                                  "the write fails")
 
 

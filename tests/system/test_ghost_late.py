@@ -139,7 +139,7 @@ def test_data_come_late(targets, make_volume, make_relay, links, name, kind):
     volume.disable()
 
 
-@pytest.mark.allow_log("I/O error|transport error|may still carry", "a write fails")
+@pytest.mark.allow_log("error(,| on) dev istripe|may still carry", "a write fails")
 @pytest.mark.parametrize("name", ["lio", "tgt"])
 def test_data_of_a_failed_write_come_late(targets, make_volume, make_relay, links, name):
     """There is no other path, and its own does not come back in time."""

@@ -124,7 +124,7 @@ def test_enable_and_disable_under_io(make_lio, make_volume, size):
         start = time.monotonic()
         assert volume.force_down()
         assert time.monotonic() - start < 30
-        with pytest.raises(LabError):
+        with pytest.raises(LabError, match="exit code|error"):
             fio.finish(jobs, 30)
         assert network.established() == []
     leaks.settle()
@@ -160,7 +160,7 @@ def test_forced_while_a_submitter_is_starved(make_lio, make_volume, size):
         with starved(jobs):
             time.sleep(0.5 + 0.1 * (number % 5))
             assert volume.force_down()
-        with pytest.raises(LabError):
+        with pytest.raises(LabError, match="exit code|error"):
             fio.finish(jobs, 60)
     assert istripe.devices() == []
 

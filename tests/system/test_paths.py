@@ -544,7 +544,7 @@ def heal():
         run(*heal.pop(), netns=network.NETNS)
 
 
-FAILS = pytest.mark.allow_log(r"error, dev istripe|I/O error|may still carry out",
+FAILS = pytest.mark.allow_log(r"error(,| on) dev istripe|may still carry out",
                               "the write fails in the end")
 
 

@@ -421,7 +421,7 @@ def test_recovery_timeout(make_lio, make_volume, link):
     start = time.monotonic()
     link.set_up(False)
     try:
-        with pytest.raises(LabError):
+        with pytest.raises(LabError, match="exit code|error"):
             fio.run(device, rw="randread", bs="4k", io_size=4096, size="100%", timeout_s=120)
         took = time.monotonic() - start
         assert 3.9 < took < 60
@@ -444,7 +444,7 @@ def test_recovery_timeout_is_live(make_lio, make_volume, link):
         time.sleep(4)
         assert job.poll() is None
         write(volume.config / "recovery_timeout_ms", 0)
-        with pytest.raises(LabError):
+        with pytest.raises(LabError, match="exit code|error"):
             fio.finish(job, 60)
     finally:
         link.set_up(True)
@@ -465,7 +465,7 @@ def test_disable_without_a_target(make_lio, make_volume, link):
         start = time.monotonic()
         volume.force_down()
         assert time.monotonic() - start < 45
-        with pytest.raises(LabError):
+        with pytest.raises(LabError, match="exit code|error"):
             fio.finish(job, 30)
     finally:
         link.set_up(True)

@@ -573,7 +573,7 @@ async def tells_no_group(conn, request, pairs, ready):
 
 
 @pytest.mark.both
-@pytest.mark.allow_log(r"error, dev istripe|I/O error", "the write that is lost fails")
+@pytest.mark.allow_log(r"error(,| on) dev istripe", "the write that is lost fails")
 def test_a_target_that_tells_no_portal_group(server, make_scripted, links):
     """None is expected of it when the volume comes up again, and its login ends what was left."""
     volume, target = make_scripted(

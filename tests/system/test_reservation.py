@@ -43,7 +43,7 @@ from scripted.scsi import (
 
 KIB, MIB = 1 << 10, 1 << 20
 ALLOWED = pytest.mark.allow_log(
-    "error, dev istripe|reservation conflict|I/O error|critical nexus error",
+    "error(,| on) dev istripe|Buffer I/O error on dev sd|reservation conflict|critical nexus error",
     "somebody else holds a reservation")
 
 #: NOT READY: a target port in transition, also of a target that reports no access states.

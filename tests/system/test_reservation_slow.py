@@ -111,7 +111,7 @@ def test_taken_back_from_a_path_that_has_come_since(make_legs, links):
     assert [keys(server) for server in servers] == [[], []]
 
 
-@pytest.mark.allow_log("error, dev istripe|reservation conflict|I/O error|critical nexus error",
+@pytest.mark.allow_log("error(,| on) dev istripe|reservation conflict|critical nexus error",
                        "another host holds a reservation")
 @pytest.mark.parametrize("told", [False, True], ids=["found", "told"])
 def test_preempted_and_not_taken_back(registered, server, kernel_log, told):

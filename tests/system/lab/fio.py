@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from lab.kernel import DEBUG
-from lab.shell import LabError, communicate
+from lab.shell import LabError, communicate, read, wait_for
 
 MIB = 1 << 20
 
@@ -119,6 +119,12 @@ def verify(device, timeout_s=1200, **options):
     return run(device, timeout_s, **{**verify_options(**shape), **options})
 
 
+def transfers(device):
+    """The reads and writes of a disk that have ended so far."""
+    figures = read(Path("/sys/block") / Path(device).resolve().name / "stat").split()
+    return figures[0], figures[4]
+
+
 @contextlib.contextmanager
 def meanwhile(device, **options):
     """fio runs meanwhile, again and again, and sees not one error: the results of its runs so far."""
@@ -130,10 +136,11 @@ def meanwhile(device, **options):
             seed += 1
             results.append(run(device, randseed=seed, **options))
 
+    before = transfers(device)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         working = pool.submit(work)
         try:
-            time.sleep(2)
+            wait_for("fio to do I/O", lambda: working.done() or transfers(device) != before, 60)
             yield results
             time.sleep(1)
         finally:
