@@ -184,7 +184,10 @@ def test_its_own_mistakes_are_seen(server):
     wire.give(Pdu(p.NOP_OUT, immediate=True, itt=1, ttt=RESERVED_TAG, cmd_sn=1,
                   exp_stat_sn=wire.exp_stat_sn))
     assert wire.ended()
-    assert server.violations() == ["the target itself: IndexError('a mistake')"]
+    found = server.violations()
+    assert found == ["the target itself: IndexError('a mistake')"]
+    server.load(HONEST)
+    assert server.violations() == [] and server.mistakes() == found
 
 
 def test_a_load_ends_what_was(server):

@@ -18,6 +18,10 @@ NO_WAY_THERE = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EH
                 errno.ENETDOWN}
 
 
+#: What a violation begins with that is none of the initiator's: a hook has raised, or the target has.
+ITSELF = "the target itself: "
+
+
 class Drop(Exception):
     """The target ends the connection."""
 
@@ -135,7 +139,7 @@ class Connection:
             pass
         except Exception as err:        # a scenario's own mistake must be seen
             if not is_of_the_network(err):
-                self.target.violations.append(f"the target itself: {err!r}")
+                self.target.violations.append(f"{ITSELF}{err!r}")
                 raise
         finally:
             self.close()

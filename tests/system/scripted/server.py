@@ -11,6 +11,7 @@ import os
 import socket
 import threading
 
+from scripted.conn import ITSELF
 from scripted.scenario import HONEST, Run
 from scripted.scsi import Disk
 from scripted.target import Settings, Target
@@ -53,6 +54,7 @@ class Server:
         self.port = self.sock.getsockname()[1]
         self.loop = asyncio.new_event_loop()
         self.target = None
+        self.found = []             # violations of that one, and of those before it
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._main, name="scripted", daemon=True)
 
@@ -82,6 +84,7 @@ class Server:
         settings = Settings(**{"portal": self.portal, **scenario.settings})
         target = Target(run, settings, kind(**{**scenario.disk, **disk}))
         run.target = target
+        self.found.append(target.violations)
 
         async def change():
             old, self.target = self.target, target
@@ -109,6 +112,10 @@ class Server:
 
     def violations(self):
         return list(self.target.violations)
+
+    def mistakes(self):
+        """Exceptions of the hooks of all scenarios that were loaded."""
+        return [line for found in self.found for line in found if line.startswith(ITSELF)]
 
     def sessions(self):
         return self.target.logins

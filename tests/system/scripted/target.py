@@ -7,7 +7,7 @@ import itertools
 from scripted import checks, keys
 from scripted import login as lg
 from scripted import pdu as p
-from scripted.conn import Connection, Drop, Session, is_of_the_network
+from scripted.conn import ITSELF, Connection, Drop, Session, is_of_the_network
 from scripted.pdu import RESERVED_TAG, Pdu, after, plus
 from scripted.scsi import CHECK_CONDITION, Disk
 
@@ -199,7 +199,7 @@ class Target:
             if is_of_the_network(err):
                 conn.close()
                 return
-            self.violations.append(f"the target itself: {err!r}")
+            self.violations.append(f"{ITSELF}{err!r}")
             conn.reset()
             raise
         finally:
