@@ -187,7 +187,21 @@ def test_its_own_mistakes_are_seen(server):
     found = server.violations()
     assert found == ["the target itself: IndexError('a mistake')"]
     server.load(HONEST)
-    assert server.violations() == [] and server.mistakes() == found
+    assert server.violations() == [] and server.unexpected() == found
+
+
+def test_violations_are_unexpected(server):
+    """But for those that the scenario names, and where the test looks at them itself."""
+    for names, expected in (("", 1), ("a Target Transfer Tag", 0)):
+        server.load(Scenario("honest", violations=names))
+        before = len(server.unexpected())
+        wire = Wire(server)
+        wire.give(Pdu(p.NOP_OUT, immediate=True, itt=1, ttt=5, cmd_sn=1,
+                      exp_stat_sn=wire.exp_stat_sn))
+        wire.take()
+        assert len(server.unexpected()) == before + expected
+    assert len(server.violations()) == 1
+    assert server.unexpected() == []
 
 
 def test_a_load_ends_what_was(server):

@@ -328,9 +328,9 @@ def make_server(laboratory):
 
     yield make
     end_all([server.stop for server in made])
-    mistakes = [line for server in made for line in server.mistakes()]
-    if mistakes:
-        pytest.fail("\n".join(mistakes), pytrace=False)
+    unexpected = [line for server in made for line in server.unexpected()]
+    if unexpected:
+        pytest.fail("\n".join(unexpected), pytrace=False)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ changes its namespace; the target's loop runs where the tests do, and shares the
 import asyncio
 import ctypes
 import os
+import re
 import socket
 import threading
 
@@ -54,7 +55,8 @@ class Server:
         self.port = self.sock.getsockname()[1]
         self.loop = asyncio.new_event_loop()
         self.target = None
-        self.found = []             # violations of that one, and of those before it
+        self.found = []             # (scenario, violations) of that one, and of those before it
+        self.judged = False         # whether a test has looked at violations
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._main, name="scripted", daemon=True)
 
@@ -84,7 +86,7 @@ class Server:
         settings = Settings(**{"portal": self.portal, **scenario.settings})
         target = Target(run, settings, kind(**{**scenario.disk, **disk}))
         run.target = target
-        self.found.append(target.violations)
+        self.found.append((scenario, target.violations))
 
         async def change():
             old, self.target = self.target, target
@@ -111,11 +113,16 @@ class Server:
         self.target.run.armed = True
 
     def violations(self):
+        self.judged = True
         return list(self.target.violations)
 
-    def mistakes(self):
-        """Exceptions of the hooks of all scenarios that were loaded."""
-        return [line for found in self.found for line in found if line.startswith(ITSELF)]
+    def unexpected(self):
+        """Exceptions of the hooks of all scenarios that were loaded. And what the initiator has done
+        wrong and no scenario names, unless the test has looked at that itself.
+        """
+        return [line for scenario, violations in self.found for line in violations
+                if line.startswith(ITSELF) or not (
+                    self.judged or scenario.violations and re.search(scenario.violations, line))]
 
     def sessions(self):
         return self.target.logins
