@@ -246,6 +246,52 @@ def test_a_record_of_another_way_is_not_that_of_the_path(tool, volume, theirs):
     assert changed(before, volume()) == {f"{PATHS[0]}/ping_interval_ms": "9000"}
 
 
+NO_NIC = {"iface.iscsi_ifacename": "i-lost", "iface.hwaddress": "02:00:00:00:00:77"}
+INTERVAL = "node.conn[0].timeo.noop_out_interval"
+
+
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("bad", [
+    record(address="203.0.113.10", **NO_NIC), record(address="nobody-knows", nic="eth7"),
+], ids=["no NIC", "no address"])
+def test_a_record_of_another_interface_that_leads_nowhere(tool, stock, volume, place, bad):
+    """Each path has a record of its own, and follows it, as open-iscsi does."""
+    before, records = files(tool), list(RECORDS)
+    records.insert(place, bad)
+    stock(*records)
+    update(tool, INTERVAL, "9", *SECOND)
+    assert tool.run("apply", "db")[1] == ""
+    assert changed(before, files(tool)) == {f"{PATHS[1]}/ping_interval_ms": "9000"}
+    tool.run("delete", "db")
+    assert tool.run("up", "db")[1] == ""
+    assert files(tool)[f"{PATHS[1]}/ping_interval_ms"] == "9000"
+
+
+def test_a_nic_that_is_gone(tool, stock, volume):
+    """The other path follows its record all the same."""
+    before = files(tool)
+    nics = [tool.put(f"sys/class/net/eth{number}/address", f"02:00:00:00:00:0{number}")
+            for number in (1, 2)]
+    stock(*(record(address=address, **CHAP, **{"iface.iscsi_ifacename": f"i-eth{number}",
+                                               "iface.hwaddress": f"02:00:00:00:00:0{number}"})
+            for number, address in ((1, "192.0.2.10"), (2, "198.51.100.10"))))
+    assert tool.run("apply", "db")[1] == "" and changed(before, files(tool)) == {}
+    update(tool, INTERVAL, "9")
+    nics[1].unlink()
+    why = ("iface i-eth2 of open-iscsi has iface.hwaddress 02:00:00:00:00:02: no interface has it\n"
+           "            next: iscsiadm -m iface -I i-eth2 -o update -n iface.net_ifacename -v NIC\n")
+    _, err = tool.run("apply", "db")
+    assert err == f"istripectl: warning: leg 0 path 1 of db is as its file says: {why}"
+    assert changed(before, files(tool)) == {f"{PATHS[0]}/ping_interval_ms": "9000"}
+    # One that has to follow; or none that can.
+    edit(tool, leg__0__path__1="from_node = yes")
+    assert tool.run("apply", "db", code=1)[1] == f"istripectl: {why}"
+    edit(tool, volume="from_node = yes")
+    nics[0].unlink()
+    _, err = tool.run("apply", "db", code=1)
+    assert err == f"istripectl: {why}".replace("eth2", "eth1").replace(":02:", ":01:")
+
+
 @pytest.mark.parametrize("order", [("192.0.2.10", "192.0.2.11"), ("192.0.2.11", "192.0.2.10")])
 def test_a_record_with_a_name_of_several_addresses(tool, stock, order):
     """The first one is taken; whichever it is later, the record is that of the path, and of another

@@ -170,13 +170,13 @@ int node_record(const struct records *records, const struct settings *path,
 		const struct settings **record, struct fault *fault)
 {
 	const char *portal = settings_value(path, "portal");
-	struct fault ignored;
+	struct fault ignored, why, first;
 	unsigned int best = 0;
-	int ret = 0;
+	int ret = 0, open;
 	size_t i;
 
 	*record = NULL;
-	for (i = 0; !ret && i < records->count; i++) {
+	for (i = 0; i < records->count; i++) {
 		const struct settings *its = &records->items[i];
 		struct settings way = { 0 };
 		unsigned int matches = 0;
@@ -185,15 +185,20 @@ int node_record(const struct records *records, const struct settings *path,
 		if (!node_usable(its) || strcmp(settings_value(path, "target_name"),
 						settings_value(its, "node.name")))
 			continue;
-		ret = node_way(its, portal, &way, &ignored, fault);
-		if (!ret)
+		open = node_way(its, portal, &way, &ignored, &why);
+		if (!open)
 			matches = path_matches(path, &way);
+		else if (!ret)
+			ret = fault_set(&first, open, "%s", why.text);
 		if (matches > best) {
 			*record = its;
 			best = matches;
 		}
 		settings_free(&way);
 	}
+	if (best || !ret)
+		return 0;
+	*fault = first;
 	return ret;
 }
 
@@ -269,31 +274,57 @@ static void secrets_warn(const struct volume *volume, const struct leg *leg,
 	}
 }
 
-/*
- * @first: the record of another path, set by the first one that there is. The settings of a volume
- * are as its file says when only paths of it follow.
- */
-static int path_follow(struct volume *volume, const struct leg *leg, struct path *path,
-		       const struct records *records, const struct settings **first,
+struct follow {
+	struct volume *volume;
+	struct records records;
+	const struct settings *first;	/* the record of the path before, of those that have one */
+	struct fault *warnings;		/* of paths that are as their file says */
+	size_t warning_count;
+	struct fault why;		/* of the first one of these, and its error */
+	int error;
+};
+
+/* Records that lead nowhere may be those of others. */
+static int path_leave(struct follow *follow, const struct leg *leg, const struct path *path,
+		      int error, const struct fault *why, struct fault *fault)
+{
+	if (node_says(&path->settings, "yes"))
+		return fault_set(fault, error, "%s", why->text);
+	if (!follow->warning_count) {
+		follow->why = *why;
+		follow->error = error;
+	}
+	fault_set(alloc_append(follow->warnings, follow->warning_count), 0,
+		  "warning: leg %u path %u of %s is as its file says: %s", leg->index,
+		  path->index, follow->volume->name, why->text);
+	return 0;
+}
+
+/* The settings of a volume are as its file says when only paths of it follow. */
+static int path_follow(struct follow *follow, const struct leg *leg, struct path *path,
 		       struct fault *fault)
 {
 	struct settings of_path = { 0 }, of_volume = { 0 };
+	struct volume *volume = follow->volume;
 	const struct settings *record;
-	int ret = node_record(records, &path->settings, &record, fault);
+	struct fault why;
+	int ret = node_record(&follow->records, &path->settings, &record, &why);
 
-	if (!ret && !record && node_says(&path->settings, "yes"))
+	if (ret)
+		return path_leave(follow, leg, path, ret, &why, fault);
+	if (!record && node_says(&path->settings, "yes"))
 		ret = record_missing(volume, leg, path, fault);
 	if (ret || !record)
 		return ret;
 	ret = openiscsi_path(record, &of_path, fault);
 	if (!ret && node_says(&volume->settings, "yes"))
-		ret = openiscsi_volume(record, *first, &of_volume, fault);
+		ret = openiscsi_volume(record, follow->first, &of_volume, fault);
 	if (!ret) {
 		openiscsi_of_all_legs(&of_volume, "queue_depth", volume->leg_count);
 		secrets_warn(volume, leg, path, record, &of_path);
 		settings_follow(&path->settings, &of_path);
 		settings_follow(&volume->settings, &of_volume);
-		*first = record;
+		follow->first = record;
 	}
 	settings_free(&of_path);
 	settings_free(&of_volume);
@@ -315,9 +346,8 @@ static int none_follows(const struct volume *volume, bool any, struct fault *fau
 
 int openiscsi_refresh(struct volume *volume, struct fault *fault)
 {
-	const struct settings *first = NULL;
-	struct records records = { 0 };
-	int ret = records_read(&records, fault);
+	struct follow follow = { .volume = volume };
+	int ret = records_read(&follow.records, fault);
 	bool any = false;
 	size_t i, j;
 
@@ -328,12 +358,17 @@ int openiscsi_refresh(struct volume *volume, struct fault *fault)
 			if (leg->paths[j].left_out ||
 			    !node_follows_path(volume, &leg->paths[j].settings))
 				continue;
-			ret = path_follow(volume, leg, &leg->paths[j], &records, &first, fault);
+			ret = path_follow(&follow, leg, &leg->paths[j], fault);
 			any = true;
 		}
 	}
-	if (!ret && !first)
+	if (!ret && !follow.first && follow.warning_count)
+		ret = fault_set(fault, follow.error, "%s", follow.why.text);
+	else if (!ret && !follow.first)
 		ret = none_follows(volume, any, fault);
-	records_free(&records);
+	for (i = 0; !ret && i < follow.warning_count; i++)
+		fault_print(&follow.warnings[i]);
+	free(follow.warnings);
+	records_free(&follow.records);
 	return ret;
 }

@@ -69,7 +69,8 @@ static inline bool node_follows_path(const struct volume *volume, const struct s
  * @record: set; NULL: there is none
  * @fault: set on failure
  *
- * Return: 0; -EINVAL, -EAGAIN: as node_way().
+ * Return: 0; -EINVAL, -EAGAIN: there is none, but one of the target that leads nowhere, as
+ * node_way() says.
  */
 int node_record(const struct records *records, const struct settings *path,
 		const struct settings **record, struct fault *fault);
@@ -93,7 +94,8 @@ int node_refuse(const struct settings *settings, const char *volume, struct faul
 /**
  * openiscsi_refresh() - read the settings of a volume from the records anew
  * @volume: each path that follows and has a record, by target, portal and interface, has then what
- *	the record says, and so has a volume that follows; secrets must have been loaded before
+ *	the record says, and so has a volume that follows; secrets must have been loaded before.
+ *	A path is as its file says, with a warning, when its record may be one that leads nowhere
  * @fault: set on failure
  *
  * Return: 0; -ENOENT: no path that follows has a record, or one does not that says itself that it
