@@ -309,12 +309,23 @@ def test_refused(server, make_volume, events, links):
     wait_for("the end", lambda: actions(events)[-1:] == ["VOLUME_LIVE"], 120)
 
 
+@contextlib.contextmanager
+def monitored(volume):
+    """istripectl monitor, which has looked at the volume: it is still down."""
+    with Lines(TOOL, "monitor") as monitor:
+        monitor.wait(f"{volume.name}: unknown -> down")
+        yield monitor
+
+
 def test_what_is_not_live_from_the_start(volume, events, links):
     """And what comes and goes later: paths, not the volume."""
     links[1].set_up(False)
     try:
-        volume.enable()
-        wait_actions(events, LOST)
+        with monitored(volume) as monitor:
+            volume.enable()
+            wait_actions(events, LOST)
+            for place, state in (("leg 0: ", "-> degraded"), ("leg 0 path 1: ", "")):
+                monitor.wait(f"{volume.name} {place}unknown -> ", state)
         assert events.seen("PATH_FAILED")[0].of(path=1)
     finally:
         links[1].set_up(True)

@@ -414,6 +414,23 @@ def test_events_of_what_comes_and_goes(volume, tmp_path):
                      "VOLUME_REMOVED db 2 none"]
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_not_live_when_a_volume_comes_up(volume, tmp_path, known):
+    """One that was down, or that has been made since; nothing is told of what is live."""
+    tree, aside = volume.tree, volume.root / "aside"
+    shutil.copytree(volume.root / PATH, volume.root / f"{BASE}/legs/0/paths/1")
+    down = f"mv {volume.root}/{BASE} {aside}; echo >{tree}/db/device"
+    away = "" if known else f"; mv {tree}/db {volume.root}"
+    back = "" if known else f"mv {volume.root}/db {tree}; "
+    up = (f"cd {aside}; echo degraded >state; echo degraded >legs/0/state; echo backoff "
+          f">legs/0/paths/1/state; {back}mv {aside} {volume.root}/{BASE}; "
+          f"echo istripe0 >{tree}/db/device")
+    noted, _ = hook(volume, tmp_path, down + away, up, "true")
+    assert noted == ["VOLUME_DOWN db 2 down" if known else "VOLUME_REMOVED db 2 none",
+                     "VOLUME_DEGRADED db 2 degraded" if known else "VOLUME_ADDED db 2 degraded",
+                     "LEG_DEGRADED db 0 3 degraded", "PATH_FAILED db 0 1 4 backoff"]
+
+
 def test_a_program_that_fails_ends_nothing(volume, tmp_path):
     noted, err = hook(volume, tmp_path, LOST, BACK, code=4)
     assert len(noted) == 6 and err.count("has ended with code 4") == 6

@@ -289,6 +289,14 @@ void states_settle(const struct states *before, struct states *after)
 	}
 }
 
+static void tell_of_start(const struct state *state,
+			  void (*changed)(void *data, const struct state *state, const char *old),
+			  void *data)
+{
+	if (strcmp(state->state, "live"))
+		changed(data, state, STATES_UNKNOWN);
+}
+
 void states_tell(const struct states *states,
 		 void (*changed)(void *data, const struct state *state, const char *old),
 		 void *data)
@@ -296,8 +304,8 @@ void states_tell(const struct states *states,
 	size_t i;
 
 	for (i = 0; i < states->count; i++)
-		if (is_known(&states->items[i]) && strcmp(states->items[i].state, "live"))
-			changed(data, &states->items[i], STATES_UNKNOWN);
+		if (is_known(&states->items[i]))
+			tell_of_start(&states->items[i], changed, data);
 }
 
 /* Whether its volume is up; a volume itself always counts. */
@@ -348,7 +356,9 @@ void states_compare(const struct states *before, const struct states *after,
 			continue;
 		if (came_back(old, now))
 			tell_both(now, changed, data);
-		else if (counts(before, now) && (!old || strcmp(old->state, now->state)))
+		else if (!counts(before, now))
+			tell_of_start(now, changed, data);
+		else if (!old || strcmp(old->state, now->state))
 			changed(data, now, old ? old->state : now->missing ? STATES_UNKNOWN : NONE);
 	}
 	for (i = 0; i < before->count; i++) {

@@ -74,9 +74,10 @@ void states_tell(const struct states *states,
  *	STATES_UNKNOWN if it is missing; what is gone has the later state "none"
  * @data: for @changed
  *
- * Legs and paths that come or go with their volume are not changes of their own. A path that was
- * lost and is live again at the later moment has both changes, with "backoff" between them; with
- * several sessions that are wanted, of which the others may have served, "degraded".
+ * Legs and paths that go with their volume are not changes of their own; those that come with it
+ * are told when they are not live, with STATES_UNKNOWN before. A path that was lost and is live
+ * again at the later moment has both changes, with "backoff" between them; with several sessions
+ * that are wanted, of which the others may have served, "degraded".
  */
 void states_compare(const struct states *before, const struct states *after,
 		    void (*changed)(void *data, const struct state *state, const char *old),
