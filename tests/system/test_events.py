@@ -4,6 +4,7 @@
 import contextlib
 import re
 import statistics
+import threading
 import time
 from pathlib import Path
 
@@ -342,6 +343,31 @@ def test_what_is_not_live_from_the_start(volume, events, links):
     volume.disable()
     events.settle()
     assert len(events.seen()) == before
+
+
+def test_a_path_that_is_removed(make_scripted, events):
+    """While it logs out it is idle: nothing is lost, and nobody tells of a loss."""
+
+    async def on_logout(run, _conn, _pdu):
+        return run.strike()
+
+    volume, target = make_scripted(Scenario("no answer to a logout", hooks={"on_logout": on_logout},
+                                            armed=True), paths=2, policy="failover")
+    with monitored(volume) as monitor:
+        volume.enable()
+        monitor.wait(f"{volume.name}: down -> live")
+        with contextlib.ExitStack() as stack:
+            state = Polled(volume.path_sysfs(0, 1) / "state", stack)
+            remover = threading.Thread(target=write,
+                                       args=(volume.leg / "paths" / "1" / "enable", 0))
+            remover.start()
+            state.wait("idle")
+            remover.join(SOON_S)
+        monitor.wait(f"{volume.name} leg 0 path 1: live -> none")
+        assert target.run.hits == 1
+        assert len(monitor.having(f"{volume.name} leg 0 path 1: ")) == 1
+    events.wait("PATH_REMOVED", path=1)
+    assert actions(events) == ["PATH_REMOVED"]
 
 
 def test_more_connections(volume, events, links):

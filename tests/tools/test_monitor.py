@@ -431,6 +431,20 @@ def test_what_is_not_live_when_a_volume_comes_up(volume, tmp_path, known):
                      "LEG_DEGRADED db 0 3 degraded", "PATH_FAILED db 0 1 4 backoff"]
 
 
+def test_a_path_that_is_removed_has_not_failed(volume, tmp_path):
+    """It is idle meanwhile."""
+    noted, _ = hook(volume, tmp_path, "echo idle >legs/0/paths/0/state", "rm -r legs/0/paths/0")
+    assert noted == ["PATH_REMOVED db 0 0 4 none"]
+
+
+def test_a_path_that_logs_in_anew(volume, tmp_path):
+    """It is idle in between; that it was not live is told once it is over."""
+    volume.put(f"{PATH}/reconnects", "7")
+    noted, _ = hook(volume, tmp_path, "echo idle >legs/0/paths/0/state", "echo 8 >"
+                    "legs/0/paths/0/reconnects; echo live >legs/0/paths/0/state", "true")
+    assert noted == ["PATH_FAILED db 0 0 4 backoff", "PATH_REINSTATED db 0 0 4 live"]
+
+
 def test_a_program_that_fails_ends_nothing(volume, tmp_path):
     noted, err = hook(volume, tmp_path, LOST, BACK, code=4)
     assert len(noted) == 6 and err.count("has ended with code 4") == 6

@@ -239,10 +239,12 @@ static bool is_known(const struct state *state)
 	return state && *state->state;
 }
 
+/* Or is being taken out, or given a new session on purpose: what has come of that is seen later. */
 static bool only_tries(const struct state *old, const struct state *now)
 {
-	return now->path != STATES_NONE && is_known(old) && !serves(old) &&
-	       !strcmp(now->state, "connecting");
+	return now->path != STATES_NONE && is_known(old) &&
+	       (!strcmp(now->state, "idle") ||
+		(!serves(old) && !strcmp(now->state, "connecting")));
 }
 
 static void state_keep(const struct state *old, struct state *now)

@@ -51,8 +51,8 @@ int states_read(struct states *states, bool judge, struct fault *fault);
  * states_settle() - leave out attempts to log in, and what hardly differs
  * @before: the states at one moment
  * @after: and at a later one: a path that was not live, and is connecting, keeps what it was, as
- *	does all that has no state at the moment; a path or leg that was slow still is, unless it
- *	is clearly not; what is not judged is as before
+ *	does one that is idle, and all that has no state at the moment; a path or leg that was slow
+ *	still is, unless it is clearly not; what is not judged is as before
  */
 void states_settle(const struct states *before, struct states *after);
 

@@ -199,6 +199,7 @@ static void path_retire_nexuses(struct istripe_path *path, u32 from, bool leaves
 		reinit_completion(&path->nexuses[i]->idled);
 		istripe_leg_nexus_off(path->nexuses[i]);
 	}
+	istripe_announce(&leg->volume->announce);
 }
 
 /* Check and change under one lock: no other nexus is lost or retired in between. */

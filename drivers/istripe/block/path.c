@@ -305,7 +305,7 @@ struct istripe_nexus *istripe_path_next_nexus(const struct istripe_path *path, u
 
 u32 istripe_path_state(const struct istripe_path *path)
 {
-	u32 wanted = 0, live = 0;
+	u32 state, wanted = 0, live = 0;
 	struct istripe_nexus *nexus;
 
 	istripe_path_for_each_nexus(path, nexus) {
@@ -317,7 +317,11 @@ u32 istripe_path_state(const struct istripe_path *path)
 	}
 	if (live)
 		return live < wanted ? ISTRIPE_PATH_DEGRADED : ISTRIPE_NEXUS_LIVE;
-	return READ_ONCE(path->nexuses[0]->state);
+	state = READ_ONCE(path->nexuses[0]->state);
+	/* A path that is given up on purpose is not lost. */
+	if (state != ISTRIPE_NEXUS_LIVE && !READ_ONCE(path->nexuses[0]->wanted))
+		return ISTRIPE_NEXUS_IDLE;
+	return state;
 }
 
 const char *istripe_path_state_name(u32 state)

@@ -157,8 +157,9 @@ struct istripe_nexus *istripe_path_pick(const struct istripe_path *path, u32 lan
  * @path: the path
  * Context: any that keeps its nexuses.
  * Return: the state of the only wanted nexus; of several ISTRIPE_NEXUS_LIVE when all are,
- * ISTRIPE_PATH_DEGRADED when some are, else the first one's state. Those whose first attempt to log
- * in has not ended do not count.
+ * ISTRIPE_PATH_DEGRADED when some are, else the first one's state, or ISTRIPE_NEXUS_IDLE when that
+ * is not live and not wanted any more. Those whose first attempt to log in has not ended do not
+ * count.
  */
 u32 istripe_path_state(const struct istripe_path *path);
 
