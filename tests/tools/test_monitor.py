@@ -209,6 +209,8 @@ def test_what_is_not_live_at_the_start_as_json(volume):
     ([WAITING, "echo 0 >legs/0/paths/0/waiting_writes; echo failed >legs/0/state"],
      ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", "db leg 0: live -> failed",
       f"{PLACE}WRITES_FAILED"]),
+    ([WAITING, "echo 0 >legs/0/paths/0/waiting_writes; echo 1 >legs/0/paths/0/unfenced"],
+     ["db leg 0: OVERLAYS_KEPT", f"{PLACE}WRITES_WAITING 5", f"{PLACE}WRITES_FAILED"]),
     (["true"], []),
 ])
 def test_uevents_that_were_lost(volume, bodies, told):

@@ -117,6 +117,7 @@ static void paths_add(struct states *states, const char *volume, const char *dev
 			alloc_text(settings_value(&path->values, "last_error"));
 		states->items[at].reconnects = reconnects_read(states->items[at].file);
 		states->items[at].writes = count_of(path, "waiting_writes");
+		states->items[at].unfenced = count_of(path, "unfenced");
 		states->items[at].access =
 			alloc_text(settings_value(&path->values, "access_state"));
 		slow_set(&states->items[at], &group, path);
@@ -402,7 +403,8 @@ static const char *writes_event(const struct states *states, const struct state 
 {
 	const struct state *leg = find(states, path->volume, path->leg, STATES_NONE);
 
-	return leg && !strcmp(leg->state, "failed") ? "WRITES_FAILED" : "WRITES_RESUMED";
+	return path->unfenced || (leg && !strcmp(leg->state, "failed")) ? "WRITES_FAILED" :
+									    "WRITES_RESUMED";
 }
 
 void states_compare_events(const struct states *before, const struct states *after,

@@ -23,6 +23,7 @@ struct state {
 	enum slow slow;		/* of a path or a leg */
 	char *slow_why;		/* NULL: it is none */
 	long long writes;	/* of a path, if judged: waiting_writes */
+	bool unfenced;		/* of a path, if judged: writes have failed without a fence */
 	long long overlays;	/* of a leg, if judged: overlay_bytes */
 	char *access;		/* of a path, if judged; NULL or empty: it is not known */
 	bool missing;		/* of a volume: it is in its file only */
