@@ -250,6 +250,41 @@ def test_a_socket_that_is_full(volume):
     assert process.returncode == 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may send uevents")
+def test_status_after_uevents_were_lost(volume):
+    """It is shown anew once; what comes then, and is of others, is no reason to."""
+    script = ("import os, signal, socket, subprocess, sys, time\n"
+              "status = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)\n"
+              "out = os.read(status.stdout.fileno(), 65536)\n"
+              "sender = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 15)\n"
+              "def send(bytes):\n"
+              "    try:\n"
+              "        sender.sendto(b'x' * bytes, (0, 1))\n"
+              "    except OSError:\n"
+              "        pass\n"
+              "def waits():\n"
+              "    rows = [line.split() for line in open('/proc/net/netlink')][1:]\n"
+              "    return any(row[1] == '15' and int(row[4]) for row in rows)\n"
+              "os.kill(status.pid, signal.SIGSTOP)\n"
+              "for _ in range(200):\n"
+              "    send(1000)\n"
+              "os.kill(status.pid, signal.SIGCONT)\n"
+              "while b'\\n\\n' not in out:\n"
+              "    out += os.read(status.stdout.fileno(), 65536)\n"
+              "for _ in range(20):\n"
+              "    send(10)\n"
+              "    while waits():\n"
+              "        time.sleep(0.01)\n"
+              "status.terminate()\n"
+              "out += status.stdout.read()\n"
+              "print(out.count(b'\\n\\n') + 1, status.wait())\n")
+    done = subprocess.run(
+        ["unshare", "-n", sys.executable, "-c", script, volume.program, "status", "--watch=60",
+         "db"], env={**volume.env, "FAKE_BUFFER": "4096"}, capture_output=True, text=True,
+        timeout=60, check=True)
+    assert done.stdout == "2 0\n" and done.stderr == ""
+
+
 OF_PATH = "ISTRIPE_LEG=0|ISTRIPE_PATH=0|ISTRIPE_STATE=backoff|ISTRIPE_LIVE_PATHS=1"
 OF_DISK = "change@/devices/virtual/istripe/istripe0|SUBSYSTEM=istripe"
 

@@ -741,6 +741,7 @@ static int report_run(const struct command *command, int argc, char **argv, unsi
 	interrupt_catch();
 	changes_begin(&changes);
 	do {
+		changes.lost = false;
 		watch_block(!blocks++);
 		code = volumes_report(&line, report, &table);
 	} while (watch_change(&changes, line.interval_ms));
