@@ -119,6 +119,15 @@ class Tool:
         os.close(there)
         return process.returncode, err
 
+    def unread(self, *words, **env):
+        """Runs it while nobody reads its output; returns (exit code, errors)."""
+        here, there = os.pipe()
+        os.close(here)
+        process = self.start(*words, stdout=there, **env)
+        os.close(there)
+        _, err = process.communicate(timeout=60)
+        return process.returncode, err
+
     def run(self, *words, text_in="", code=0, **env):
         """Runs it, demands the exit code, and returns (output, errors)."""
         process = self.start(*words, **env)

@@ -137,6 +137,12 @@ def test_full_output_is_a_failure(tool):
     assert process.returncode == 1 and "istripectl: standard output: No space left" in err
 
 
+@pytest.mark.parametrize("words, code", [([], -signal.SIGPIPE), (["--watch=60"], 1)])
+def test_output_that_nobody_reads(tool, words, code):
+    tool.run("create", "db", "--no-up", "--leg", LEG)
+    assert tool.unread("status", *words) == (code, "")
+
+
 def test_four_legs_of_two_paths(tool):
     out, _ = tool.run("create", "db", "--chunk", "1M", "--set", "recovery_timeout=5s", *FOUR)
     assert out == "db: /dev/istripe0 (link: /dev/istripe/db)\n"

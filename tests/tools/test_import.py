@@ -719,6 +719,18 @@ def test_take_over_that_fails(tool, stock, does):
     assert "next: systemctl enable istripe@db after that: it does not start at boot yet\n" in err
 
 
+def test_take_over_that_nobody_reads(tool, stock):
+    """It is done, and how it is taken back is said all the same."""
+    targets = [T1, T2, T3]
+    stock(*(record(target, **{"node.startup": "automatic"}) for target in targets))
+    code, err = tool.unread("import", "db", "--save", "--take-over")
+    assert code == 1 and (tool.root / "etc/istripe/db.conf").exists()
+    assert "node.startup = automatic" not in (tool.root / "records").read_text()
+    assert err.startswith("db: keep these commands, which give the records back to open-iscsi:\n")
+    assert re.findall(r"^  iscsiadm -m node -T (\S+) .* -v automatic$", err, re.MULTILINE) == targets
+    assert "standard output" not in err
+
+
 def test_take_over_leaves_what_is_in_use(tool, stock):
     """At the next boot a disk that is no leg would not be there."""
     stock(record(**{"node.startup": "automatic"}))

@@ -552,3 +552,10 @@ def test_without_a_kernel_that_says_so(volume):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+def test_nobody_reads_it_any_more(volume):
+    """It ends, as with SIGPIPE, and says nothing of that."""
+    steps(volume, LOST, *["true"] * 3, f"echo >{volume.root}/went_on")
+    assert volume.unread("monitor") == (1, "")
+    assert not (volume.root / "went_on").exists()

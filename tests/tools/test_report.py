@@ -163,6 +163,14 @@ def test_a_signal_leaves_nothing(host, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("name", ["r.tar.gz", "r"])
+def test_nobody_reads_what_it_prints(host, tmp_path, name):
+    before = sorted(tmp_path.iterdir())
+    assert host.tool.unread("report", "-o", tmp_path / name) == (1, "")
+    assert set(FILES) <= set(contents(tmp_path / name))
+    assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / name])
+
+
 def test_an_archive_is_what_tar_reads(host, tmp_path):
     host.tool.run("report", "-o", tmp_path / "a:b.tar.gz")
     with tarfile.open(fileobj=io.BytesIO((tmp_path / "a:b.tar.gz").read_bytes())) as tar:

@@ -333,15 +333,24 @@ static void sessions_warn(const struct import *import)
 	free(dir);
 }
 
-static void back_tell(const struct import *import)
+static void back_print(const struct import *import, FILE *out)
 {
 	size_t i;
 
 	if (import->back.count)
-		printf("%s: keep these commands, which give the records back to open-iscsi:\n",
-		       import->volume.name);
+		fprintf(out,
+			"%s: keep these commands, which give the records back to open-iscsi:\n",
+			import->volume.name);
 	for (i = 0; i < import->back.count; i++)
-		printf("  %s\n", import->back.items[i]);
+		fprintf(out, "  %s\n", import->back.items[i]);
+}
+
+/* Nothing else knows them. */
+static void back_tell(const struct import *import)
+{
+	back_print(import, stdout);
+	if (fflush(stdout) || ferror(stdout))
+		back_print(import, stderr);
 }
 
 int import_take_over(struct import *import)

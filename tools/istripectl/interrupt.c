@@ -32,11 +32,14 @@ static void signals_set(void (*handler)(int))
 void interrupt_catch(void)
 {
 	signals_set(note);
+	/* Without a reader of its output, too, a command does all that it has begun. */
+	signal(SIGPIPE, SIG_IGN);
 }
 
 void interrupt_release(void)
 {
 	signals_set(SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
 }
 
 bool interrupt_seen(void)

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /**
- * interrupt_catch() - from now on SIGINT, SIGTERM and SIGHUP are only noted
+ * interrupt_catch() - from now on SIGINT, SIGTERM and SIGHUP are only noted, SIGPIPE is ignored
  */
 void interrupt_catch(void);
 

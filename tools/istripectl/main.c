@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "descriptors.h"
+#include "output.h"
 #include "suggest.h"
 
 /* How create and assemble describe a volume. */
@@ -376,11 +377,7 @@ static int help(int argc, char **argv)
 /* Output that could not be printed, as on a full disk, is a failure. */
 static int finish(int code)
 {
-	if (fflush(stdout) || ferror(stdout)) {
-		perror("istripectl: standard output");
-		return code ? code : EXIT_FAILED;
-	}
-	return code;
+	return output_finish() && !code ? EXIT_FAILED : code;
 }
 
 /*

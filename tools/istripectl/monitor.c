@@ -297,7 +297,7 @@ static int monitor_run(struct command_line *line, struct fault *fault)
 
 	changes_begin(&changes);
 	ret = first_look(line, &states, fault);
-	while (!ret && !fflush(stdout) && !interrupt_seen()) {
+	while (!ret && !fflush(stdout) && !ferror(stdout) && !interrupt_seen()) {
 		changes_arm(&changes, &states);
 		ret = look(line, &states, false, false, fault);
 		uevents_tell(line, &changes.uevents);

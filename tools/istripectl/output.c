@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A file that others read at any time. */
+/* Standard output, and a file that others read at any time. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,4 +48,21 @@ int output_close(struct output *output, int ret, struct fault *fault)
 		unlink(output->temporary);
 	free(output->temporary);
 	return ret;
+}
+
+/* Where SIGPIPE is not ignored it ends the tool as silently. */
+static bool nobody_reads(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP));
+}
+
+int output_finish(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	if (!nobody_reads())
+		perror("istripectl: standard output");
+	return -EIO;
 }

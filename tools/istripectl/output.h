@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A file that others read at any time: it has its name when it is complete. */
+/* Standard output, and a file that others read at any time: it has its name when it is complete. */
 #ifndef ISTRIPECTL_OUTPUT_H
 #define ISTRIPECTL_OUTPUT_H
 
@@ -34,5 +34,12 @@ int output_open(struct output *output, const char *path, mode_t mode, struct fau
  * Return: @ret; -errno: it could not be written, and what had its name before still has it.
  */
 int output_close(struct output *output, int ret, struct fault *fault);
+
+/**
+ * output_finish() - write out what was printed to standard output
+ *
+ * Return: 0; -EIO: not all of it was written; that is said, unless nobody reads it any more.
+ */
+int output_finish(void);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "alloc.h"
 #include "interrupt.h"
+#include "output.h"
 #include "together.h"
 
 struct together {
@@ -56,10 +57,8 @@ static void child_run(const struct together *together, size_t number, pid_t pare
 	if (getppid() != parent)
 		_exit(EINTR);
 	error = together->body(together->context, number);
-	if (fflush(stdout) || ferror(stdout)) {
-		perror("istripectl: standard output");
-		error = error ? error : EIO;
-	}
+	if (output_finish() && !error)
+		error = EIO;
 	_exit(error);
 }
 

@@ -17,7 +17,7 @@ void watch_block(bool first)
 
 bool watch_pause(long long ms)
 {
-	if (fflush(stdout) || interrupt_seen())
+	if (fflush(stdout) || ferror(stdout) || interrupt_seen())
 		return false;
 	watch_sleep_ms(ms);
 	return !interrupt_seen();
@@ -25,7 +25,7 @@ bool watch_pause(long long ms)
 
 bool watch_change(struct changes *changes, long long ms)
 {
-	if (fflush(stdout) || interrupt_seen())
+	if (fflush(stdout) || ferror(stdout) || interrupt_seen())
 		return false;
 	changes_wait(changes, ms);
 	return !interrupt_seen();
