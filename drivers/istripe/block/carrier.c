@@ -118,18 +118,17 @@ static void carrier_reroute(struct work_struct *work)
 /* From the last link on that is lost. One that comes takes no routes away. */
 static void carrier_await_routes(struct istripe_carrier *carrier, bool link)
 {
-	unsigned long due = jiffies + msecs_to_jiffies(REROUTE_MS);
-	unsigned long last;
+	bool pending = delayed_work_pending(&carrier->reroute);
+	unsigned long now = jiffies, wait = msecs_to_jiffies(REROUTE_MS), last;
 
-	if (!delayed_work_pending(&carrier->reroute))
-		carrier->rerouted_since = jiffies;
+	if (pending && link)
+		return;
+	if (!pending)
+		carrier->rerouted_since = now;
 	last = carrier->rerouted_since + msecs_to_jiffies(REROUTE_MAX_MS);
-	if (time_after(due, last))
-		due = time_after(last, jiffies) ? last : jiffies;
-	if (link)
-		queue_delayed_work(istripe_recovery_wq, &carrier->reroute, due - jiffies);
-	else
-		mod_delayed_work(istripe_recovery_wq, &carrier->reroute, due - jiffies);
+	if (time_after(now + wait, last))
+		wait = time_after(last, now) ? last - now : 0;
+	mod_delayed_work(istripe_recovery_wq, &carrier->reroute, wait);
 }
 
 static int carrier_link_event(struct notifier_block *notifier, unsigned long event, void *data)

@@ -68,10 +68,13 @@ static bool fence_login_drains(const struct istripe_nexus *nexus, bool waits)
 	       (tpgt->known ? session->tpgt.known && session->tpgt.tag == tpgt->tag : !waits);
 }
 
-/* For what does not wait no LUN is reset in vain, nor one that may hang of it. */
+/*
+ * For what does not wait no LUN is reset in vain, nor one that may hang of it. A superblock of
+ * another portal group keeps the record: what was lost since is not in it.
+ */
 static bool fence_drains_unasked(const struct istripe_nexus *nexus)
 {
-	return istripe_nexus_ends_undrained(nexus) &&
+	return (nexus->undrained.super || istripe_nexus_ends_undrained(nexus)) &&
 	       (fence_login_drains(nexus, false) || !nexus->owned->quirks.no_lun_reset);
 }
 

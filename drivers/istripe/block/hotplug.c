@@ -233,7 +233,7 @@ static int path_check_supers(const struct istripe_path *path, u32 from, struct i
 	if (!left)
 		return 0;
 	return istripe_reason_fail(why, -EBUSY,
-				   "a session of it was lost with a superblock that may still be written: see fence_confirm and unfenced");
+				   "a session of it was lost with a superblock that may still be written: see reconnect, fence_confirm and unfenced");
 }
 
 /* @asked: see path_retire_end(). A reservation that is made afterwards is held elsewhere. */
@@ -264,6 +264,7 @@ static void path_take_back(struct istripe_path *path, const struct retired *reti
 		path->nexuses[i]->leaves = false;
 	for_each_set_bit(i, &retired->wanted, ISTRIPE_CONNECTIONS_MAX)
 		WRITE_ONCE(path->nexuses[i]->wanted, true);
+	istripe_announce(&leg->volume->announce);
 	spin_unlock_bh(&leg->lock);
 	for_each_set_bit(i, &retired->wanted, ISTRIPE_CONNECTIONS_MAX)
 		istripe_nexus_persist(path->nexuses[i]);

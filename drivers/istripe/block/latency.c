@@ -26,7 +26,7 @@ void istripe_latency_count(struct istripe_latencies __percpu *latencies, const s
 	struct istripe_latency __percpu *latency = &latencies->kinds[latency_kind(rq)];
 	u64 ns;
 
-	/* Newer kernels leave the time of an earlier request; a flush has its own. */
+	/* Newer kernels that set no time leave that of an earlier request; a flush has its own. */
 	if (!rq->start_time_ns || (req_op(rq) != REQ_OP_FLUSH && !(rq->rq_flags & RQF_IO_STAT)))
 		return;
 	ns = ktime_get_ns() - rq->start_time_ns;

@@ -496,8 +496,8 @@ static void leg_fail_if_over(struct istripe_leg *leg)
 	istripe_leg_task_fail_all(&list);
 }
 
-/* A task of the leg does. Bios that were kept because of it need not. */
-static void leg_waits(struct istripe_leg *leg)
+/* A task waits, and is with no target: bios that were kept because of it need not. */
+static void leg_note_waiting(struct istripe_leg *leg)
 {
 	istripe_requeue_kick(leg);
 	leg_fail_if_over(leg);
@@ -555,7 +555,7 @@ void istripe_leg_submit(struct istripe_leg_task *leg_task, enum istripe_submit w
 	if (unlikely(READ_ONCE(leg->abandoned)))
 		istripe_leg_task_fail(leg_task, BLK_STS_TRANSPORT);
 	else if (unlikely(leg_may_wait_behind(leg_task)) && leg_waits_behind(leg_task))
-		leg_waits(leg);
+		leg_note_waiting(leg);
 	else if (istripe_allowance_take(leg_task))
 		istripe_leg_send(leg_task, when);
 }
@@ -618,7 +618,7 @@ void istripe_leg_await_fence(struct istripe_leg_task *leg_task)
 	leg_arm_fence(leg);
 	leg_announce(leg);
 	spin_unlock_bh(&leg->lock);
-	leg_waits(leg);
+	leg_note_waiting(leg);
 }
 
 /* @served: istripe_leg_serving() before the change that has just been made. */
@@ -678,7 +678,7 @@ void istripe_leg_nexus_fenced(struct istripe_nexus *nexus)
 	leg_redrive_lost(leg, &list);
 }
 
-/* Nobody has fenced it: its next login still ends what the target may have. */
+/* No fence has ended it: its next login still ends what the target may have. */
 static void nexus_owe_drain(struct istripe_nexus *nexus)
 {
 	lockdep_assert_held(&nexus->leg->lock);
@@ -719,8 +719,8 @@ u32 istripe_leg_path_fenced(const struct istripe_path *path)
 	istripe_leg_for_each_nexus(leg, nexus) {
 		if (nexus->path != path || nexus->live || nexus->tcp_has_pages)
 			continue;
-		/* A superblock that is written late does harm whatever waits. */
 		nexus->undrained.super = false;
+		/* A superblock that is written late does harm whatever waits. */
 		if (nexus->super_unfenced)
 			nexus_owe_drain(nexus);
 		nexus->super_unfenced = false;

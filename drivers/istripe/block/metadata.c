@@ -39,6 +39,13 @@ static int super_read(const struct istripe_lun_io *io, struct istripe_md *md)
 	return ret;
 }
 
+static void undrained_add_group(const struct istripe_undrained *undrained,
+				struct istripe_reason *why)
+{
+	if (undrained->tpgt.known)
+		istripe_reason_add(why, ", in portal group %u", undrained->tpgt.tag);
+}
+
 /* A session of the nexus was lost with it, perhaps before the volume came up. */
 static bool super_may_come(const struct istripe_nexus *nexus, struct istripe_reason *why)
 {
@@ -49,9 +56,9 @@ static bool super_may_come(const struct istripe_nexus *nexus, struct istripe_rea
 	istripe_reason_set(why,
 			   "leg %u path %u was lost with a superblock that may still be written: others are written when a login through it has ended that",
 			   nexus->leg->index, nexus->path->index);
-	if (undrained->super && undrained->tpgt.known)
-		istripe_reason_add(why, ", in portal group %u", undrained->tpgt.tag);
-	istripe_reason_add(why, "; see fence_confirm and unfenced");
+	if (undrained->super)
+		undrained_add_group(undrained, why);
+	istripe_reason_add(why, "; see reconnect, fence_confirm and unfenced");
 	return true;
 }
 
@@ -68,13 +75,15 @@ static bool nexus_bars_supers(const struct istripe_nexus *nexus, struct istripe_
 		istripe_reason_set(why,
 				   "leg %u path %u is down: superblocks are written when all paths are up",
 				   leg, path);
-	/* As over a port that takes no I/O yet: fence_wipes(). */
-	else if (READ_ONCE(nexus->leg->volume->metadata.wipes) && nexus->undrained.any)
-		istripe_reason_set(why,
-				   "leg %u path %u: the target may still carry out writes of an earlier attempt: with force nothing is written before LOGICAL UNIT RESET is complete over this path, too",
-				   leg, path);
-	else
+	if (!nexus->live)
+		return true;
+	if (!READ_ONCE(nexus->leg->volume->metadata.wipes) || !nexus->undrained.any)
 		return false;
+	/* The port takes no I/O yet, see fence_wipes(), or is in another portal group. */
+	istripe_reason_set(why,
+			   "leg %u path %u: the target may still carry out writes of an earlier attempt: with force nothing is written before LOGICAL UNIT RESET is complete over this path, too",
+			   leg, path);
+	undrained_add_group(&nexus->undrained, why);
 	return true;
 }
 

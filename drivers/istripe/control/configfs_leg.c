@@ -26,14 +26,13 @@ static bool super_is_left(const struct istripe_path_dir *dir, const struct istri
 			  u32 nexus)
 {
 	const char *initiator_name;
+	u32 print;
 
-	if (!saved->undrained.super)
-		return false;
-	if (!dir || nexus >= istripe_path_connections(&dir->params))
-		return true;
+	if (!dir)
+		return saved->undrained.super;
 	initiator_name = dir->base.volume->params.initiator_name;
-	return saved->nexus_print !=
-	       istripe_path_params_nexus_print(&dir->params, initiator_name);
+	print = istripe_path_params_nexus_print(&dir->params, initiator_name);
+	return istripe_path_params_super_is_lost(&dir->params, nexus, saved, print);
 }
 
 bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path)

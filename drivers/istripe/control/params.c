@@ -115,6 +115,13 @@ u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 	return crc32c(hash, &path->lun, sizeof(path->lun));
 }
 
+bool istripe_path_params_super_is_lost(const struct istripe_path_params *path, u32 connection,
+				       const struct istripe_unfenced *saved, u32 nexus_print)
+{
+	return saved->undrained.super && (connection >= istripe_path_connections(path) ||
+					  saved->nexus_print != nexus_print);
+}
+
 /* Nobody could end the old session any more. */
 static bool unfenced_is_lost(const struct istripe_path_params *path, const char *initiator_name)
 {
@@ -125,11 +132,10 @@ static bool unfenced_is_lost(const struct istripe_path_params *path, const char 
 
 	for (i = 0; i < ARRAY_SIZE(path->saved); i++) {
 		saved = &path->saved[i];
-		if ((saved->unfenced || saved->undrained.super) &&
-		    i >= istripe_path_connections(path))
+		if (saved->unfenced && (i >= istripe_path_connections(path) ||
+					saved->fingerprint != fingerprint))
 			return true;
-		if ((saved->unfenced && saved->fingerprint != fingerprint) ||
-		    (saved->undrained.super && saved->nexus_print != print))
+		if (istripe_path_params_super_is_lost(path, i, saved, print))
 			return true;
 	}
 	return false;

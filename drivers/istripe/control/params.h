@@ -34,6 +34,10 @@ u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
 				    const char *initiator_name);
 
+/* Has this session left a superblock that no login of the path ends, as it is now? */
+bool istripe_path_params_super_is_lost(const struct istripe_path_params *path, u32 connection,
+				       const struct istripe_unfenced *saved, u32 nexus_print);
+
 /* The first thing that does not fit together in one path, but for CHAP; NULL: nothing. */
 const char *istripe_path_params_problem(const struct istripe_path_params *path);
 
