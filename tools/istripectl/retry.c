@@ -50,7 +50,8 @@ bool retry_again(struct retry *retry, const struct fault *fault)
 
 	if (retry->end_ms != VALUE_FOREVER)
 		left_ms = retry->end_ms - watch_now_ms();
-	if (interrupt_seen() || left_ms < PAUSE_MIN_MS)
+	/* The last attempt is not right behind the one before it. */
+	if (interrupt_seen() || left_ms < (retry->pause_ms ? PAUSE_MIN_MS : 1))
 		return false;
 	retry->pause_ms = next_pause_ms(retry->pause_ms, same_reason);
 	if (retry->pause_ms > left_ms)
