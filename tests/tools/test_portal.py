@@ -290,6 +290,19 @@ def test_names_stay_in_the_file(tool, saved, kernel, after):
     assert f"\nportal = {after}\n" in file.read_text()
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_name_of_several_addresses_stays_in_the_file(tool, order):
+    """Whichever of them a name server tells first: the volume is as its file says."""
+    addresses = ["192.0.2.21 pair", "192.0.2.22 pair"]
+    file = tool.put("etc/istripe/db.conf", "[leg 0]\ntarget = iqn.2026-01.a:t1\nportal = pair")
+    tool.put("etc/hosts", "\n".join(addresses))
+    tool.run("up", "--saved", "db")
+    tool.put("etc/hosts", "\n".join(addresses[::order]))
+    assert tool.run("up", "--saved", "db")[1] == ""
+    assert tool.run("save", "db") == (f"db: {file}\n", "")
+    assert "\nportal = pair\n" in file.read_text()
+
+
 def test_an_interface_whose_name_nobody_knows(tool):
     tool.run("create", "db", "--no-up", "--leg", "target=iqn.2026-01.a:t1,portal=192.0.2.10")
     (tool.tree / PORTAL).write_text("[fe80::1%7777]:3260\n")

@@ -507,7 +507,7 @@ int apply_compare(const struct volume *now, struct plan *plan, struct fault *fau
 	int ret = file_take(now->name, &wanted, fault);
 
 	if (!ret)
-		ret = portal_resolve_all(&wanted, &taken, fault);
+		ret = portal_resolve_all(&wanted, now, &taken, fault);
 	if (!ret) {
 		secrets_drop(&wanted);
 		ret = records_follow(&wanted, false, fault);

@@ -110,7 +110,7 @@ static int names_resolve(struct volume *volume, struct retry *retry, struct faul
 	int ret;
 
 	do
-		ret = portal_resolve_all(volume, NULL, fault);
+		ret = portal_resolve_all(volume, NULL, NULL, fault);
 	while (ret == -EAGAIN && retry_again(retry, fault));
 	return ret;
 }

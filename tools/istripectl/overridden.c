@@ -129,7 +129,8 @@ void overridden_find(const struct volume *now, struct overridden *it)
 	struct fault ignored = { 0 };
 
 	volume_copy(now, &saved);
-	if (!conf_check(&saved, &ignored) && !portal_resolve_all(&saved, &ignored, &ignored) &&
+	if (!conf_check(&saved, &ignored) &&
+	    !portal_resolve_all(&saved, now, &ignored, &ignored) &&
 	    node_follows(&saved, &ignored) > 0) {
 		volume_copy(&saved, &finder.followed);
 		if (!openiscsi_refresh(&finder.followed, &ignored) &&

@@ -290,7 +290,7 @@ static bool name_is_of(const char *name, const char *portal)
 	split_open(&split, name);
 	if (is_name(split.host)) {
 		settings_put(&settings, "portal", name);
-		found = !portal_resolve(&settings, &ignored) &&
+		found = !portal_resolve_to(&settings, portal, &ignored, &ignored) &&
 			portal_equal(settings_value(&settings, "portal"), portal);
 	}
 	settings_free(&settings);
@@ -390,14 +390,28 @@ int portal_resolve(struct settings *settings, struct fault *fault)
 	return portal_resolve_first(settings, NULL, fault);
 }
 
-int portal_resolve_all(struct volume *volume, struct fault *taken, struct fault *fault)
+/* Empty when there is no such path. */
+static const char *portal_now(const struct volume *now, unsigned int leg, unsigned int path)
+{
+	const struct leg *its = now ? volume_find_leg(now, leg) : NULL;
+	const struct path *own = its ? leg_find_path(its, path) : NULL;
+
+	return own ? settings_value(&own->settings, "portal") : "";
+}
+
+int portal_resolve_all(struct volume *volume, const struct volume *now, struct fault *taken,
+		       struct fault *fault)
 {
 	size_t i, j;
 	int ret = 0;
 
-	for (i = 0; !ret && i < volume->leg_count; i++)
-		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
-			ret = portal_resolve_first(&volume->legs[i].paths[j].settings, taken,
-						   fault);
+	for (i = 0; !ret && i < volume->leg_count; i++) {
+		const struct leg *leg = &volume->legs[i];
+
+		for (j = 0; !ret && j < leg->path_count; j++)
+			ret = portal_resolve_to(&leg->paths[j].settings,
+						portal_now(now, leg->index, leg->paths[j].index),
+						taken, fault);
+	}
 	return ret;
 }

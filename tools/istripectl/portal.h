@@ -89,11 +89,13 @@ int portal_resolve_to(struct settings *settings, const char *wanted, struct faul
 /**
  * portal_resolve_all() - the same for all paths of a volume
  * @volume: the volume
+ * @now: as the kernel has it, whose portals are wanted; or NULL
  * @taken: as portal_resolve_first(), of the last one of them
  * @fault: set on failure
  *
  * Return: as portal_resolve().
  */
-int portal_resolve_all(struct volume *volume, struct fault *taken, struct fault *fault);
+int portal_resolve_all(struct volume *volume, const struct volume *now, struct fault *taken,
+		       struct fault *fault);
 
 #endif

@@ -217,7 +217,7 @@ static void replaced_find(const struct volume *volume, struct file_names *lines)
 	size_t i;
 
 	if (!conf_read(path, volume->name, &file, &ignored)) {
-		portal_resolve_all(&file, &ignored, &ignored);
+		portal_resolve_all(&file, volume, &ignored, &ignored);
 		node_drop(&file);
 		plan_make(volume, &file, false, &plan, &ignored);
 		legs = alloc_printf("%zu legs", file.leg_count);
