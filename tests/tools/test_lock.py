@@ -375,3 +375,27 @@ def test_the_lock_is_free_while_a_login_is_waited_for(tool):
     assert "waits" not in tool.run("save", "db")[1]
     tool.put("go", "")
     assert ended(process)[0] == 0
+
+
+FILE = "[volume]\nqueue_depth = {}\n[leg 0]\ntarget = iqn.2026-01.a:t1\n[leg 0 path 0]\nportal = 192.0.2.10"
+
+
+def test_the_file_is_replaced_while_a_name_is_waited_for(tool):
+    """And applied: what was read before that is not what comes up."""
+    file = tool.put("etc/istripe/db.conf", FILE.format(32) + "\n[leg 0 path 1]\nportal = nobody")
+    new = tool.put("new", FILE.format(64))
+    clock = tool.put("clock", f"#!/bin/sh\n[ $1 -gt 1 ] || {{ cp {new} {file}; {tool.program} apply db; }}")
+    clock.chmod(0o755)
+    out, _ = tool.run(*WORDS["unit"], FAKE_CLOCK=str(clock))
+    assert out.count("configured from") == 1 and "queue_depth" not in out
+    assert tool.value("db/queue_depth") == "64" and tool.value("db/enable") == "1"
+
+
+def test_the_file_is_replaced_while_the_lock_is_waited_for(tool):
+    tool.put("etc/istripe/db.conf", FILE.format(32))
+    process = begun(tool, "apply", "db/legs/0/paths/0")
+    other = waiting(tool, "unit", process)
+    tool.put("etc/istripe/db.conf", FILE.format(64))
+    tool.put("go", "")
+    assert [ended(process)[::2], ended(other)[::2]] == [(0, ""), (0, "")]
+    assert tool.value("db/queue_depth") == "64" and tool.value("db/enable") == "1"

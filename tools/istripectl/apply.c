@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "alloc.h"
 #include "apply.h"
@@ -657,24 +658,59 @@ static int volume_configure(struct volume *wanted, unsigned int flags, int lock,
 	return ret;
 }
 
-int apply_file(const char *name, unsigned int flags, struct retry *late, struct fault *fault)
+/* Of no file: zero. */
+static struct stat file_stat(const char *name)
 {
-	struct volume wanted = { 0 };
+	char *path = conf_path(name);
+	struct stat st;
+
+	if (stat(path, &st))
+		st = (struct stat) { 0 };
+	free(path);
+	return st;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static int wanted_take(const char *name, unsigned int flags, struct retry *late,
+		       struct volume *wanted, struct fault *fault)
+{
+	int ret = file_take(name, wanted, fault);
 	struct fault missing;
-	bool dry_run = flags & APPLY_DRY_RUN;
-	int ret = file_take(name, &wanted, fault), lock = -1;
 
 	if (!ret)
-		ret = ways_take(&wanted, flags, late, fault);
+		ret = ways_take(wanted, flags, late, fault);
 	/* A module that is not loaded has no volume. */
-	if (!ret && !dry_run)
+	if (!ret && !(flags & APPLY_DRY_RUN))
 		ret = tree_check(fault);
 	/* So is one that is down, as after a first attempt at boot. */
 	if (!ret)
-		ret = records_follow(&wanted, tree_has_volume(name, &missing) || !power_is_up(name),
+		ret = records_follow(wanted, tree_has_volume(name, &missing) || !power_is_up(name),
 				     fault);
-	if (!ret && !dry_run)
-		ret = lock_take(name, &lock, fault);
+	return ret;
+}
+
+int apply_file(const char *name, unsigned int flags, struct retry *late, struct fault *fault)
+{
+	struct volume wanted = { 0 };
+	struct stat before, now;
+	int ret, lock = -1;
+
+	/* Whoever had the lock meanwhile may have another file, and have applied it. */
+	do {
+		lock_leave(lock);
+		lock = -1;
+		volume_free(&wanted);
+		before = file_stat(name);
+		ret = wanted_take(name, flags, late, &wanted, fault);
+		if (!ret && !(flags & APPLY_DRY_RUN))
+			ret = lock_take(name, &lock, fault);
+		now = file_stat(name);
+	} while (!ret && !same_file(&before, &now));
 	if (!ret)
 		ret = volume_configure(&wanted, flags, lock, fault);
 	lock_leave(lock);
