@@ -240,6 +240,21 @@ def test_round_trip(tool, words):
     assert tool.run("apply", "db") == ("", "")
 
 
+def test_save_says_which_settings_of_another_version_it_drops(tool, conf):
+    """The module that is loaded does not know them; from_node is the tool's own."""
+    path = conf(CONF.replace("[volume]", "[volume]\nfrom_node = no"))
+    tool.run("create", "db", "--no-up", "--leg", LEG, "--leg", "target=iqn.2026-01.a:t2,portal=192.0.2.20")
+    tool.run("save", "db")
+    path.write_text(path.read_text().replace("[volume]", "[volume]\nnew_setting = 5")
+                    .replace("[leg 0 path 0]", "[leg 0 path 0]\nlater_leg_setting = a\nother_setting = x"))
+    said = ['db: its file said otherwise: new_setting "5"',
+            'db: its file said otherwise: leg 0: later_leg_setting "a"',
+            'db: its file said otherwise: leg 0 path 0: other_setting "x"']
+    for words in (["-n", "db"], ["db"]):
+        assert [line for line in tool.run("save", *words)[0].splitlines() if "said" in line] == said
+    assert "said" not in tool.run("save", "db")[0]
+
+
 def test_what_is_the_default_is_a_comment(tool):
     tool.run("create", "db", "--leg", LEG)
     text = tool.run("show", "--conf", "db")[0].splitlines()

@@ -110,6 +110,7 @@ static void setting_unknown(struct maker *maker, int leg, int path, const struct
 	const char *other = suggest_setting(setting->name);
 	char *place = step_place(&step), *file = conf_path(maker->wanted->name);
 
+	step_add(maker, STEP_WRITE, leg, path, setting->name, "", setting->value);
 	if (!maker->ret) {
 		maker->ret = fault_set(maker->fault, -ENOENT,
 				       "%s: this version of the module has no setting %s%s",

@@ -43,7 +43,7 @@ struct plan {
  * @fault: set on failure
  *
  * Return: 0; -EINVAL: the file has other legs; -ENOENT: it has a setting that the module does not
- * know.
+ * know, of which there is a step, too.
  */
 int plan_make(const struct volume *now, const struct volume *wanted, bool secrets,
 	      struct plan *plan, struct fault *fault);

@@ -176,16 +176,22 @@ static void left_out_mention(const struct volume *volume)
 				       volume->name, leg->index, leg->paths[j].index);
 }
 
-/* Where the file has the setting of a step. */
-static const struct settings *settings_of(const struct volume *file, const struct step *step)
+/* Whether the file has the setting of a step: one of a leg may have been taken for a path's. */
+static bool file_has(const struct volume *file, const struct step *step)
 {
 	const struct leg *leg;
+	bool has;
+	size_t i;
 
 	if (step->leg == STEP_NONE)
-		return &file->settings;
+		return settings_find(&file->settings, step->name);
 	leg = volume_find_leg(file, step->leg);
-	return step->path == STEP_NONE ? &leg->settings :
-	       &leg_find_path(leg, step->path)->settings;
+	if (step->path != STEP_NONE)
+		return settings_find(&leg_find_path(leg, step->path)->settings, step->name);
+	has = settings_find(&leg->settings, step->name);
+	for (i = 0; !has && i < leg->path_count; i++)
+		has = settings_find(&leg->paths[i].settings, step->name);
+	return has;
 }
 
 static void line_add(struct file_names *lines, const struct volume *file, const struct step *step)
@@ -194,8 +200,7 @@ static void line_add(struct file_names *lines, const struct volume *file, const 
 
 	if (step->kind == STEP_REMOVE || (step->kind != STEP_ADD && !step->name))
 		return;
-	if (step->name && (setting_is_secret(step->name) ||
-			   !settings_find(settings_of(file, step), step->name)))
+	if (step->name && (setting_is_secret(step->name) || !file_has(file, step)))
 		return;
 	place = step_place(step);
 	if (step->name)
@@ -245,11 +250,11 @@ static int volume_save(const char *name, unsigned int flags, struct fault *fault
 	if (!ret)
 		ret = tree_read(name, &volume, fault);
 	if (!ret) {
-		conf_leave_chunk(&volume);
 		leave_out_keep(&volume);
 		left_out_mention(&volume);
 		designator_keep(&volume, &other);
 		replaced_find(&volume, &replaced);
+		conf_leave_chunk(&volume);
 	}
 	if (!ret && (flags & COMMAND_DRY_RUN))
 		ret = save_plan(&volume, flags & COMMAND_BOOT, fault);
