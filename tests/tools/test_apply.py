@@ -69,6 +69,31 @@ def test_no_path_is_added_when_more_waits(tool, conf, old, new):
     assert "path add" not in err and "next: istripectl down db; istripectl up --saved db" in err
 
 
+ISIDS = ("[leg 0]\ntarget = iqn.2026-01.a:t1\n[leg 0 path 0]\nportal = 192.0.2.10\nisid = {}\n"
+         "[leg 0 path 1]\nportal = 192.0.2.11\nisid = {}\n")
+
+
+def test_paths_swap_their_isids(tool, conf):
+    """The first one would have that of the other: the module refuses it."""
+    one, two, three = ("80000000000a", "80000000000B", "800000000003")
+    path = conf(ISIDS.format(one, two))
+    tool.run("up", "db")
+    path.write_text(ISIDS.format(two.lower(), one.upper()))
+    out, err = tool.run("apply", "db", code=1)
+    assert out.count(", needs down and up\n") == 2
+    assert "since it needs it down: leg 0 path 0: isid, leg 0 path 1: isid\n" in err
+    assert "next: istripectl down db; istripectl up --saved db\n" in err
+    assert tool.value(f"{P0}/isid") == one
+    # At another target, or once the other path has got one of its own, it is nobody's.
+    path.write_text(ISIDS.format(two, one).replace("a:t1", "a:t2", 1).replace(
+        "192.0.2.11", "192.0.2.11\ntarget = iqn.2026-01.a:t3"))
+    assert "needs down" not in tool.run("apply", "-n", "db")[0]
+    path.write_text(ISIDS.format(three, one))
+    assert "needs down" not in tool.run("apply", "-n", "db")[0]
+    path.write_text(ISIDS.format(two, two))
+    assert "needs down" not in tool.run("apply", "-n", "db")[0]
+
+
 def test_values_are_looked_at_before_it_is_taken_down(tool, conf):
     path = conf()
     tool.run("up", "db")

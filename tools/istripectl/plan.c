@@ -253,6 +253,53 @@ static int step_compare(const void *a, const void *b)
 	return strcmp(one->name ? one->name : "", other->name ? other->name : "");
 }
 
+static const char *path_value(const struct volume *volume, const struct step *step,
+			      const char *name)
+{
+	const struct leg *leg = volume_find_leg(volume, step->leg);
+
+	return known_worth(KNOWN_PATH, &leg_find_path(leg, step->path)->settings, name);
+}
+
+static bool is_isid(const struct step *step)
+{
+	return step->name && !strcmp(step->name, "isid");
+}
+
+/* Whether another path, whose turn comes later, has it at the same target. */
+static bool isid_is_taken(const struct maker *maker, const struct step *step)
+{
+	const struct plan *plan = maker->plan;
+	const struct step *other;
+
+	for (other = plan->items; other < plan->items + plan->count; other++)
+		if (other != step && is_isid(other) &&
+		    (other > step || other->kind == STEP_DOWN) &&
+		    same_value(KNOWN_PATH, "isid", other->from, step->to) &&
+		    !strcmp(path_value(maker->now, other, "target_name"),
+			    path_value(maker->wanted, step, "target_name")))
+			return true;
+	return false;
+}
+
+/* One after another, paths that swap theirs would have the same: the module refuses that. */
+static void isids_check(const struct maker *maker)
+{
+	struct plan *plan = maker->plan;
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		if (plan->items[i].kind == STEP_RESTART && is_isid(&plan->items[i]) &&
+		    isid_is_taken(maker, &plan->items[i]))
+			plan->items[i].kind = STEP_DOWN;
+}
+
+static void plan_sort(struct plan *plan)
+{
+	if (plan->count)
+		qsort(plan->items, plan->count, sizeof(*plan->items), step_compare);
+}
+
 int plan_make(const struct volume *now, const struct volume *wanted, bool secrets,
 	      struct plan *plan, struct fault *fault)
 {
@@ -275,8 +322,9 @@ int plan_make(const struct volume *now, const struct volume *wanted, bool secret
 			 &wanted->settings);
 	for (i = 0; i < now->leg_count; i++)
 		leg_compare(&maker, &now->legs[i], &wanted->legs[i]);
-	if (plan->count)
-		qsort(plan->items, plan->count, sizeof(*plan->items), step_compare);
+	plan_sort(plan);
+	isids_check(&maker);
+	plan_sort(plan);
 	return maker.ret;
 }
 
@@ -320,8 +368,7 @@ void plan_take_lost(const struct volume *now, struct plan *plan)
 		plan->items[i].kind = STEP_LOGIN;
 	}
 	free(lost);
-	if (plan->count)
-		qsort(plan->items, plan->count, sizeof(*plan->items), step_compare);
+	plan_sort(plan);
 }
 
 char *step_place(const struct step *step)
