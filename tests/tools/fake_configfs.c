@@ -46,6 +46,9 @@
 #include <istripe/settings.h>
 #include "fake_configfs.h"
 #include "fake_values.h"
+#include "file.h"
+#include "known.h"
+#include "model.h"
 
 struct attribute {
 	const char *name;
@@ -394,6 +397,50 @@ static bool legs_have_superblocks(const char *dir)
 	return !getenv("FAKE_BLANK") || create_take(dir);
 }
 
+/* As istripe_path_params_problem() and istripe_credentials_problem() have it. */
+static const char *path_problem(const char *path)
+{
+	struct settings its = { 0 };
+	const struct attribute *file;
+	char name[PATH_MAX], *value;
+	const char *problem;
+
+	for (file = path_files; file->name; file++) {
+		snprintf(name, sizeof(name), "%s/%s", path, file->name);
+		if (file_read(name, &value))
+			continue;
+		settings_put(&its, file->name, value);
+		free(value);
+	}
+	problem = known_path_problem(&its);
+	settings_free(&its);
+	return problem;
+}
+
+static bool paths_are_refused(const char *dir, const char *pattern)
+{
+	const char *problem = NULL;
+	unsigned int leg, path;
+	char reason[256];
+	glob_t found;
+	size_t i;
+
+	if (glob(pattern, 0, NULL, &found))
+		return false;
+	for (i = 0; !problem && i < found.gl_pathc; i++) {
+		problem = path_problem(found.gl_pathv[i]);
+		if (!problem)
+			continue;
+		if (sscanf(found.gl_pathv[i] + strlen(dir), "/legs/%u/paths/%u", &leg, &path) != 2)
+			abort();
+		snprintf(reason, sizeof(reason), "leg %u path %u: %s", leg, path, problem);
+		file_put(dir, "enable", "0", 0644);
+		file_put(dir, "last_error", reason, 0444);
+	}
+	globfree(&found);
+	return problem;
+}
+
 static bool legs_are_marked(const char *dir)
 {
 	if (!getenv("FAKE_MARKS") || !create_take(dir) || !times_count("marks"))
@@ -471,6 +518,9 @@ static int enable_write(const char *path, const char *value)
 	bool up = value[0] == '1', forced = !strcmp(value, "force"), superblocks;
 
 	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
+	snprintf(pattern, sizeof(pattern), "%s/legs/*/paths/*", dir);
+	if (up && paths_are_refused(dir, pattern))
+		return refuse(EINVAL);
 	if (up && legs_are_marked(dir))
 		return refuse(EEXIST);
 	if (up && chunk_is_refused(dir))
@@ -503,7 +553,6 @@ static int enable_write(const char *path, const char *value)
 		return refuse(ENODATA);
 	}
 	file_put(dir, "device", up ? "istripe0" : "", 0444);
-	snprintf(pattern, sizeof(pattern), "%s/legs/*/paths/*", dir);
 	paths_on(pattern, up ? "1" : "0");
 	if (up || !getenv("FAKE_LOST"))
 		return 0;

@@ -206,7 +206,7 @@ def test_secret_that_others_may_read(tool, conf):
 
 def test_quotes(tool, conf):
     conf(CONF.replace("lun = 7", r'chap_user = " a \"b\\ "'))
-    tool.run("up", "db")
+    tool.run("apply", "db")
     assert tool.value(f"{P1}/chap_user") == ' a "b\\ '
 
 
@@ -798,6 +798,8 @@ def with_setting(name, text):
     """The leg of one path has it, in the place of what it had."""
     before, leg = CONF.split("[leg 1]")
     leg = re.sub(rf"^{name} = .*\n", "", leg, flags=re.MULTILINE)
+    if name == "source" and ":" in text:
+        leg = leg.replace("192.0.2.20", "2001:db8::20")
     return f"{before}[leg 1]\n{name} = {text}{leg}"
 
 
@@ -821,7 +823,8 @@ def test_what_the_module_shows_otherwise_is_no_change(tool, conf, name, text, sh
 @pytest.mark.parametrize("name, text, other", [
     ("portal", "[fe80::1%lo]:3260", "[fe80::1%2]:3260"), ("portal", "[fe80::1%lo]", "[fe80::1%lo]:3261"),
     ("portal", "[fe80::1%lo]", "[fe80::2%lo]"), ("portal", "192.0.2.1", "192.0.2.10"),
-    ("source", "192.0.2.1", "192.0.2.2"), ("source", "fe80::2%lo", ""), ("isid", "80000000ABCD", ""),
+    ("source", "192.0.2.1", "192.0.2.2"), ("source", "192.0.2.1", ""), ("source", "fe80::2%lo", "fe80::3%lo"),
+    ("isid", "80000000ABCD", ""),
     ("isid", "80000000abcd", "80000000abce"), ("chap_algorithms", "MD5,SHA256", "MD5"),
     ("chap_algorithms", "SHA256", "SHA256,MD5"), ("lun", "007", "8"),
 ])

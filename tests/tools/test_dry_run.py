@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """--dry-run of commands that change something: it says what, and changes nothing."""
 
+import re
+
 import pytest
+from conftest import TOP
 
 LEG = "target=iqn.2026-01.a:t1,portal=192.0.2.10,nic=eth1"
 PORTAL = "portal=192.0.2.20,nic=eth3"
@@ -252,13 +255,48 @@ def test_yes_is_for_confirm(up):
     (("--leg", f"{LEG},chap_mutual_user=me"), 1, "mutual CHAP also needs chap_user and chap_secret"),
     (("--leg", f"{LEG},chap_user=me,chap_secret=@-,chap_mutual_user=you"), 1,
      "chap_mutual_user is set, chap_mutual_secret is not\n            next: give chap_mutual_secret"),
+    (("--leg", f"{LEG},chap_mutual_secret=@-"), 1, "mutual CHAP also needs chap_user and chap_secret"),
+    (("--leg", f"{LEG},first_burst_length=1M,max_burst_length=256K"), 1,
+     "reason: leg 0 path 0: first_burst_length is greater than max_burst_length\n"),
+    (("--leg", f"{LEG},max_burst_length=128K"), 1, "first_burst_length is greater than"),
+    (("--leg", f"{LEG},source_address=2001:db8::1"), 1,
+     "reason: leg 0 path 0: source_address and portal are of different IP versions\n"),
+    (("--leg", "target=iqn.2026-01.a:t1,portal=2001:db8::1,source_address=192.0.2.1"), 1,
+     "source_address and portal are of different IP versions"),
 ])
 def test_create_checks_what_it_can(tool, words, code, said):
     for command in ("create", "assemble"):
         out, err = dry(tool, command, "db", *words, code=code)
         assert not out and said in err
+    if "reason: " in said:
+        assert said in tool.run("create", "db", *words, code=code)[1]
     if "is not set" in said:
         assert "mkdir" in dry(tool, "create", "db", *words, "--no-up")[0]
+
+
+@pytest.mark.parametrize("more", [
+    "source_address=192.0.2.1", "portal=[2001:db8::1]:3260,source_address=2001:db8::2",
+    "max_burst_length=256K", "portal=2001:db8::1,source_address=fe80::1%lo",
+    "portal=192.0.2.10:3261,source_address=192.0.2.1"])
+def test_create_refuses_nothing_that_fits_together(tool, more):
+    leg = LEG if "portal" not in more else "target=iqn.2026-01.a:t1"
+    words = "create", "db", "--leg", f"{leg},{more}"
+    assert "mkdir" in dry(tool, *words)[0]
+    tool.run(*words)
+
+
+def problems(path, *functions):
+    """The reasons that functions of a file in C know."""
+    text = (TOP / path).read_text(encoding="utf-8")
+    bodies = [re.search(rf"^[^\n]*{name}\([^;]*?\n{{.*?^}}", text, re.MULTILINE | re.DOTALL)[0]
+              for name in functions]
+    return [text for body in bodies for text in re.findall('"([^"]*)"', body) if " " in text]
+
+
+def test_what_is_refused_is_what_the_module_refuses():
+    """In one order, too: the first reason is the one that is said."""
+    assert problems("tools/istripectl/known.c", "known_path_problem", "credentials_problem") == problems(
+        "drivers/istripe/control/params.c", "istripe_path_params_problem", "istripe_credentials_problem")
 
 
 def test_an_empty_chunk_is_the_default(tool):

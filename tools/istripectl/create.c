@@ -13,6 +13,7 @@
 #include "fence.h"
 #include "initiator.h"
 #include "interrupt.h"
+#include "known.h"
 #include "leave_out.h"
 #include "lock.h"
 #include "module.h"
@@ -205,26 +206,6 @@ static int nodes_refuse(const struct volume *volume, const struct create_options
 	return ret;
 }
 
-/* As the module says it when it is to bring the volume up. */
-static const char *path_problem(const struct settings *its)
-{
-	bool user = *settings_value(its, "chap_user"), secret = *settings_value(its, "chap_secret");
-	bool mutual = *settings_value(its, "chap_mutual_user");
-
-	if (!*settings_value(its, "portal"))
-		return "portal is not set";
-	if (!*settings_value(its, "target_name"))
-		return "target_name is not set";
-	if (user != secret)
-		return user ? "chap_user is set, chap_secret is not" :
-			      "chap_secret is set, chap_user is not";
-	if (mutual && !user)
-		return "mutual CHAP also needs chap_user and chap_secret";
-	if (mutual && !*settings_value(its, "chap_mutual_secret"))
-		return "chap_mutual_user is set, chap_mutual_secret is not";
-	return NULL;
-}
-
 static int paths_check(const struct volume *volume, struct fault *fault)
 {
 	size_t i, j;
@@ -233,7 +214,7 @@ static int paths_check(const struct volume *volume, struct fault *fault)
 		const struct leg *leg = &volume->legs[i];
 
 		for (j = 0; j < leg->path_count; j++) {
-			const char *why = path_problem(&leg->paths[j].settings);
+			const char *why = known_path_problem(&leg->paths[j].settings);
 
 			if (why)
 				return power_not_up(volume->name, leg->index, leg->paths[j].index,

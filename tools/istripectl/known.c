@@ -191,3 +191,50 @@ int known_check(enum known_place place, const char *name, const char *value, str
 	free(allowed);
 	return -EINVAL;
 }
+
+/* Also of one with a port. */
+static bool is_six(const char *address)
+{
+	const char *colon = strchr(address, ':');
+
+	return *address == '[' || (colon && strchr(colon + 1, ':'));
+}
+
+static long long path_number(const struct settings *its, const char *name)
+{
+	return atoll(known_worth(KNOWN_PATH, its, name));
+}
+
+static const char *credentials_problem(const struct settings *its)
+{
+	bool user = *settings_value(its, "chap_user"), secret = *settings_value(its, "chap_secret");
+	bool mutual_user = *settings_value(its, "chap_mutual_user");
+	bool mutual_secret = *settings_value(its, "chap_mutual_secret");
+
+	if (!user && !secret)
+		return mutual_user || mutual_secret ?
+			"mutual CHAP also needs chap_user and chap_secret" : NULL;
+	if (!user)
+		return "chap_secret is set, chap_user is not";
+	if (!secret)
+		return "chap_user is set, chap_secret is not";
+	if (mutual_user && !mutual_secret)
+		return "chap_mutual_user is set, chap_mutual_secret is not";
+	return NULL;
+}
+
+const char *known_path_problem(const struct settings *its)
+{
+	const char *portal = settings_value(its, "portal");
+	const char *source = settings_value(its, "source_address");
+
+	if (!*portal)
+		return "portal is not set";
+	if (!*settings_value(its, "target_name"))
+		return "target_name is not set";
+	if (*source && is_six(source) != is_six(portal))
+		return "source_address and portal are of different IP versions";
+	if (path_number(its, "first_burst_length") > path_number(its, "max_burst_length"))
+		return "first_burst_length is greater than max_burst_length";
+	return credentials_problem(its);
+}

@@ -103,4 +103,14 @@ bool known_same_number(const struct known *known, const char *a, const char *b);
 int known_check(enum known_place place, const char *name, const char *value,
 		struct fault *fault);
 
+/**
+ * known_path_problem() - what does not fit together in a path, as the module would refuse it
+ * @its: the settings of the path, with an address as portal
+ *
+ * It says what istripe_path_params_problem() and istripe_credentials_problem() of the driver do.
+ *
+ * Return: the reason in the module's words; NULL: nothing.
+ */
+const char *known_path_problem(const struct settings *its);
+
 #endif
