@@ -3,7 +3,7 @@
 
 import iscsiadm
 import pytest
-from faults import both, file, findings, path_file, volume_setting
+from faults import both, file, findings, not_logged_in, path_file, volume_setting
 from host import NICS, Host, portal
 
 LEG = "sys/block/istripe0/istripe/legs/0"
@@ -91,12 +91,33 @@ def test_records_that_end_the_wait_are_not_applied(follower, value, step):
     assert found["why"].endswith(FAILS)
 
 
+def off(host):
+    """A path that the volume does not have, as it is not to try."""
+    not_logged_in(host)
+    host.tool.put(host.config(0, 0, "enable"), "0")
+
+
+@pytest.mark.parametrize("plant", [off, both(path_file("state", "refused"), path_file(
+    "last_error", "login: authentication failed (login status 0201)"))])
+@pytest.mark.parametrize("saved", [True, False])
+def test_no_step_takes_the_file_for_what_is_meant(host, plant, saved):
+    """Nobody has saved that I/O may wait without end, nor a path in the place of a lost one."""
+    host.tool.put("sys/kernel/config/istripe/db/recovery_timeout_ms", "-1")
+    both(file("sys/block/istripe0/istripe/recovery_timeout_ms", "-1"),
+         file("sys/block/istripe0/istripe/state", "waiting"), waits("down"), plant)(host)
+    if not saved:
+        (host.tool.root / "etc/istripe/db.conf").unlink()
+    found = findings(host.tool, 1, "warn")
+    assert "path-state" in {one["check"] for one in found}
+    assert not [one["next"] for one in found if "istripectl apply" in one["next"]]
+
+
 # What brings a path back
 
 @pytest.mark.parametrize("error, step", [
     ("login: authentication failed (login status 0201)",
-     ("compare chap_user and chap_secret with the target's, then istripectl apply --secrets db reads the file "
-     "of a secret again")),
+     ("compare chap_user and chap_secret with the target's, then istripectl set db --leg 0 --path 0 "
+      "chap_secret=@FILE, FILE being that of its configuration file")),
     ("cannot connect to 192.0.2.10:3260 over eth1: no such network device (-ENODEV)",
      "ip -br link; istripectl set db --leg 0 --path 0 nic=NEW, then istripectl save db"),
     ("login: initiator is not allowed to use this target (login status 0202)",

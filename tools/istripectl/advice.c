@@ -183,15 +183,12 @@ static void chap_wrong(const char *name, const char *reason, bool over, struct f
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
 			  "up with --saved, which reads the file of a secret again");
-	else if (apply_has_file(name))
-		fault_add(fault,
-			  "next: compare chap_user and chap_secret with the target's, then\n"
-			  "istripectl apply --secrets %s reads the file of a secret again", name);
 	else
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then\n"
-			  "istripectl save %s, which names a file for the secret, and\n"
-			  "istripectl apply --secrets %s, which reads it", name, name);
+			  "istripectl set %s --leg %u --path %u chap_secret=@FILE%s", name, leg,
+			  path, apply_has_file(name) ?
+			  ", FILE being that of its configuration file" : "");
 	if (follows_records(name))
 		fault_add(fault,
 			  "next: where from_node has the record of open-iscsi count, and not the file:\n"

@@ -94,17 +94,25 @@ static char *lost_path_step(const struct doctor *doctor, const struct doctor_pat
 					  doctor->volume, doctor->volume);
 }
 
+static void path_off_warn(struct doctor *doctor, const struct doctor_path *path)
+{
+	char *file = doctor_path_file(doctor, path, "enable");
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_text("off"), .wanted = alloc_text("live"),
+		.next = alloc_printf("echo 1 > %s", file),
+	},
+	"it was switched off, or did not come back when it was to log in anew");
+	free(file);
+}
+
 void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *state = path->live ? settings_value(&path->live->values, "state") : "";
 	const char *error = path->live ? settings_value(&path->live->values, "last_error") : "";
 
 	if (path->path->off && !path->live && doctor_volume_of(doctor)->up)
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_text("off"), .wanted = alloc_text("live"),
-			.next = alloc_printf("istripectl apply %s", doctor->volume),
-		},
-		"it was switched off, or did not come back when it was to log in anew");
+		path_off_warn(doctor, path);
 	else if (!*state)
 		doctor_skip(doctor, "it is not up");
 	else if (!strcmp(state, "live"))
