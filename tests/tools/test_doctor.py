@@ -134,6 +134,34 @@ def test_volume_of_which_there_is_only_a_file(host):
     assert not findings(host.tool, 0, "warn", "db")
 
 
+def test_volume_that_another_host_of_the_cluster_may_have(host):
+    """To bring it up here, too, would be fatal."""
+    both(PACEMAKER, file(CIB, AGENT.replace('"db"', '"log"')))(host)
+    host.tool.put("etc/istripe/log.conf", "[leg 0]\ntarget = iqn.2026-01.a:t9\nportal = 192.0.9.9")
+    found, = [found for found in findings(host.tool) if found["volume"] == "log"]
+    assert (found["check"], found["result"]) == ("state", "skip")
+    assert found["why"] == "it is in its file only: a cluster manager may bring it up"
+    _, err = host.tool.run("doctor", "log", code=1)
+    assert "it is in its file, but not configured: a cluster manager may bring it up\n" in err
+    assert "istripectl up" not in err
+
+
+def test_volume_that_did_not_come_up_in_a_cluster(host):
+    both(PACEMAKER, file(CIB, AGENT), WITHOUT_UNIT, SESSION)(host)
+    host.tool.run("down", "db")
+    host.tool.put("sys/kernel/config/istripe/db/last_error", "leg 0 path 0: no answer")
+    assert ("leg 0 path 0: no answer: a cluster manager may bring the volume up" in
+            {found["why"] for found in findings(host.tool, 0, "skip") if found["check"] == "state"})
+
+
+def test_volume_that_did_not_come_up(host):
+    host.tool.run("down", "db")
+    host.tool.put("sys/kernel/config/istripe/db/last_error", "leg 0 path 0: no answer")
+    found, = warnings(host.tool)
+    assert [found[name] for name in ("check", "why", "next")] == [
+        "state", "leg 0 path 0: no answer", "istripectl up db"]
+
+
 def test_volume_that_is_down(tool):
     """What only a volume that is up can tell is skipped, and its settings are checked all the same."""
     host = Host(tool)

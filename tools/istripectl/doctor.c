@@ -11,6 +11,7 @@
 #include "conf.h"
 #include "doctor.h"
 #include "json_out.h"
+#include "pacemaker.h"
 #include "table.h"
 #include "text.h"
 
@@ -212,6 +213,10 @@ static void nics_check(struct doctor *doctor)
 /* The kernel does not know it, and there is nothing to check. */
 static void unconfigured_warn(struct doctor *doctor, const char *name)
 {
+	if (pacemaker_is_used()) {
+		doctor_skip(doctor, "it is in its file only: a cluster manager may bring it up");
+		return;
+	}
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = alloc_text("not configured"),
 		.wanted = alloc_printf("configured as in " CONF_DIR "/%s.conf", name),

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "conf.h"
 #include "module.h"
+#include "pacemaker.h"
 #include "place.h"
 #include "portal.h"
 #include "suggest.h"
@@ -93,7 +94,10 @@ int tree_volume_missing(const char *name, struct fault *fault)
 	char *conf = conf_path(name);
 
 	fault_set(fault, -ENOENT, "there is no volume %s", name);
-	if (file_mode(conf) >= 0) {
+	if (file_mode(conf) >= 0 && pacemaker_is_used()) {
+		fault_add(fault,
+			  "it is in its file, but not configured: a cluster manager may bring it up");
+	} else if (file_mode(conf) >= 0) {
 		fault_add(fault,
 			  "next: istripectl up %s: it is in its file, but not configured", name);
 	} else {
