@@ -236,7 +236,8 @@ CONFIG = "/sys/kernel/config/istripe/db"
 FSTAB_OPTIONS = "_netdev,nofail,x-systemd.device-timeout=infinity"
 FSTAB = f"/srv xfs {FSTAB_OPTIONS} 0 0"
 CIB = "var/lib/pacemaker/cib/cib.xml"
-AGENT = '<primitive class="ocf" provider="istripe" type="istripe"><nvpair name="name" value="db"/>'
+AGENT = ('<primitive class="ocf" provider="istripe" type="istripe"><nvpair id="a" name="name" value="db"/>'
+         '</primitive>')
 PACEMAKER = file("etc/systemd/system/multi-user.target.wants/pacemaker.service", "")
 FENCES = [f"sys/kernel/config/istripe/db/legs/{leg}/fence" for leg in range(2)]
 SESSION = both(*(file(fence, "session") for fence in FENCES))
@@ -751,7 +752,11 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
     # A volume of this host alone, or one that the cluster brings up; a cluster that is no more.
     *(both(PACEMAKER, file(CIB, cib))
       for cib in (AGENT.replace('"db"', '"log"'), '<nvpair name="database" value="db"/>',
-                  '<primitive class="systemd" type="istripe@db2"/>')),
+                  '<primitive class="systemd" type="istripe@db2"/>',
+                  # Of another volume and another resource, and of an operation.
+                  AGENT.replace('"db"', '"log"') + '<primitive class="ocf" provider="heartbeat">'
+                  '<nvpair name="name" value="db"/></primitive>' + AGENT.replace('"db"', '"web"'),
+                  AGENT.replace('name="name" value="db"', 'name="x" value="db"/><nvpair name="name"'))),
     both(PACEMAKER, file(CIB, AGENT), WITHOUT_UNIT, SESSION),
     both(PACEMAKER, file(CIB, AGENT), WITHOUT_UNIT, *(file(fence, "path") for fence in FENCES)),
     file(CIB, AGENT), PACEMAKER,

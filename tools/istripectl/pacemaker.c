@@ -18,18 +18,41 @@ bool pacemaker_is_used(void)
 	       unit_is_enabled("pacemaker_remote.service") || fact_process("pacemakerd");
 }
 
+static bool tag_has(const char *tag, const char *attribute)
+{
+	const char *found = strstr(tag, attribute);
+
+	return found && found < tag + strcspn(tag, ">");
+}
+
+/* Whether a resource of the agent has it as its parameter name. */
+static bool agent_has(const char *text, const char *name)
+{
+	char *value = alloc_printf(" value=\"%s\"", name);
+	const char *at = text, *pair, *end;
+	bool has = false;
+
+	while (!has && (at = strstr(at, "<primitive "))) {
+		pair = at++;
+		if (!tag_has(pair, " provider=\"istripe\""))
+			continue;
+		end = strstr(pair, "</primitive>");
+		while (!has && (pair = strstr(pair + 1, "<nvpair ")) && (!end || pair < end))
+			has = tag_has(pair, " name=\"name\"") && tag_has(pair, value);
+	}
+	free(value);
+	return has;
+}
+
 bool pacemaker_has(const char *name)
 {
 	char *text = fact_text(place_path(CONFIGURATION));
-	char *parameter = alloc_printf("value=\"%s\"", name);
 	char *unit = alloc_printf("type=\"istripe@%s\"", name);
 	char *service = alloc_printf("type=\"istripe@%s.service\"", name);
-	bool has = text && (strstr(text, unit) || strstr(text, service) ||
-			    (strstr(text, "provider=\"istripe\"") && strstr(text, parameter)));
+	bool has = text && (strstr(text, unit) || strstr(text, service) || agent_has(text, name));
 
 	free(service);
 	free(unit);
-	free(parameter);
 	free(text);
 	return has;
 }
