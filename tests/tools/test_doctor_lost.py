@@ -3,7 +3,7 @@
 
 import iscsiadm
 import pytest
-from faults import both, file, findings, not_logged_in, path_file, volume_setting
+from faults import IDLE, both, file, findings, not_logged_in, path_file, volume_setting
 from host import NICS, Host, portal
 
 LEG = "sys/block/istripe0/istripe/legs/0"
@@ -110,6 +110,15 @@ def test_no_step_takes_the_file_for_what_is_meant(host, plant, saved):
     found = findings(host.tool, 1, "warn")
     assert "path-state" in {one["check"] for one in found}
     assert not [one["next"] for one in found if "istripectl apply" in one["next"]]
+
+
+def test_no_link_goes_down_that_a_leg_needs(host):
+    both(IDLE, lambda host: host.ping(1480),
+         *(path_file("state", "backoff", leg, 1) for leg in (0, 1)))(host)
+    steps = {one["subject"]: one["next"] for one in findings(host.tool, 1, "warn")
+             if one["check"] == "path-mtu"}
+    assert steps["leg 0 path 0"] == "ping -M do -c 3 -s 8972 -I eth1 192.0.2.10"
+    assert steps["leg 0 path 1"].startswith("ip link set dev eth2 mtu 1450")
 
 
 # What brings a path back

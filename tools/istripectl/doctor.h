@@ -272,7 +272,16 @@ void doctor_lower_nics(const char *nic, struct file_names *names);
 #define DOCTOR_LINK_DOWN	" # the link goes down for a moment"
 
 /**
- * doctor_link_may_go_down() - whether no leg has lost a path and needs this link until that is back
+ * doctor_link_is_needed() - whether a leg has lost a path and needs this link until that is back
+ * @doctor: all volumes
+ * @nic: the interface
+ *
+ * Return: whether one does.
+ */
+bool doctor_link_is_needed(const struct doctor *doctor, const char *nic);
+
+/**
+ * doctor_link_may_go_down() - whether no leg needs the link, as doctor_link_is_needed() says
  * @doctor: gets a skip if one does
  * @nic: the interface
  *

@@ -44,7 +44,7 @@ static bool volume_needs(const struct doctor_volume *volume, const char *nic)
 	return false;
 }
 
-static bool is_needed(const struct doctor *doctor, const char *nic)
+bool doctor_link_is_needed(const struct doctor *doctor, const char *nic)
 {
 	size_t i;
 
@@ -56,7 +56,7 @@ static bool is_needed(const struct doctor *doctor, const char *nic)
 
 bool doctor_link_may_go_down(struct doctor *doctor, const char *nic)
 {
-	if (!is_needed(doctor, nic))
+	if (!doctor_link_is_needed(doctor, nic))
 		return true;
 	doctor_skip(doctor, "%s: a path is lost: its leg needs this link", nic);
 	return false;
@@ -154,7 +154,7 @@ void doctor_link_errors(struct doctor *doctor, const char *nic)
 	rate_check(doctor, damaged, good, PER_DAMAGED,
 		   "were damaged on the link: look at cable and transceivers", next);
 	free(next);
-	next = is_needed(doctor, nic) ? alloc_printf("ethtool -g %s", nic) :
+	next = doctor_link_is_needed(doctor, nic) ? alloc_printf("ethtool -g %s", nic) :
 	       alloc_printf("ethtool -g %s && ethtool -G %s rx MAXIMUM" DOCTOR_LINK_DOWN, nic,
 			    nic);
 	rate_check(doctor, missed + full, good, PER_DROPPED,

@@ -399,14 +399,15 @@ static bool tcp_reaches(const struct doctor_path *path, long long mtu)
 }
 
 /* The smallest packets tell that the limit is below all usual MTUs, but not where. */
-static char *mtu_step(const struct doctor_path *path, long long mtu, long long least)
+static char *mtu_step(const struct doctor *doctor, const struct doctor_path *path, long long mtu,
+		      long long least)
 {
 	int headers = family_of(path->address) == AF_INET6 ? IP6_AND_ICMP_BYTES :
 		      IP_AND_ICMP_BYTES;
 	char *ping = alloc_printf("ping -M do -c 3 -s %lld -I %s %s", mtu - headers, path->nic,
 				  path->address), *step;
 
-	if (least <= HOST_PING_BYTES_MIN)
+	if (least <= HOST_PING_BYTES_MIN || doctor_link_is_needed(doctor, path->nic))
 		return ping;
 	step = alloc_printf("ip link set dev %s mtu %lld" DOCTOR_LINK_DOWN
 			    "; or raise it on the way, and see: %s",
@@ -438,7 +439,7 @@ void doctor_path_mtu(struct doctor *doctor, const struct doctor_path *path)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("%lld", least),
 			.wanted = alloc_printf("%lld", mtu),
-			.next = mtu_step(path, mtu, least),
+			.next = mtu_step(doctor, path, mtu, least),
 		},
 		"%s",
 		silent ? "larger packets are lost on the way without a message: I/O may hang" :
