@@ -442,7 +442,9 @@ FAULTS = [
     ("tcp-buffers", both(rtt(2000), setting("send_buffer_bytes", "65536")), 65536, 5242880,
      "echo 5242880 > "),
     ("congestion", both(rtt(6000, "reno"), slow), "reno", "cubic, or bbr", "echo cubic > "),
-    ("congestion", rtt(100, "dctcp"), "dctcp", "cubic, or bbr", "congestion_control"),
+    ("congestion", both(rtt(6000, "dctcp"), slow), "dctcp", "cubic, or bbr", "echo cubic > "),
+    # However short the round trip is.
+    ("congestion", rtt(100, "dctcp-reno"), "dctcp-reno", "cubic, or bbr", "congestion_control"),
     ("tcp-loss", network("{local} {remote} 150 9000 200000 900 cubic"), 900 * 8948, 200 * 8948,
      "ethtool -S eth1"),
     ("tcp-loss", network("{local} {remote} 150 9000 5000000000 9000000 cubic"), 9000000 * 8948,
@@ -777,6 +779,8 @@ def test_fault_is_found(host, check, plant, measured, wanted, step):
            file("fake/addresses", f"eth1 192.0.2.1 24\neth2 192.0.3.1 24\n{nic} 10.9.9.1 32"))
       for nic, more in (("lo", file("sys/class/net/lo/flags", "0x9")),
                         ("dummy0", file("fake/ethtool/dummy0", "driver dummy")))),
+    # It asks for ECN by itself (tcp_ecn is 2).
+    rtt(100, "dctcp"),
     # One loss, and all that was on the way behind it; and few segments.
     network("{local} {remote} 150 9000 200000 1 cubic 300000 1000"),
     network("{local} {remote} 150 9000 200000 1 cubic 5000 1000"),

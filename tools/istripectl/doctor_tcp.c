@@ -116,8 +116,9 @@ static char *congestion_of(const struct doctor_path *path)
 	return fact_text(place_path("/proc/sys/net/ipv4/tcp_congestion_control"));
 }
 
+/* @why: freed here. */
 static void congestion_warn(struct doctor *doctor, const struct doctor_path *path,
-			    const char *name, const char *why, long long number)
+			    const char *name, char *why)
 {
 	char *file = doctor_path_file(doctor, path, "congestion_control");
 
@@ -125,21 +126,21 @@ static void congestion_warn(struct doctor *doctor, const struct doctor_path *pat
 		.measured = alloc_text(name), .wanted = alloc_text("cubic, or bbr"),
 		.next = alloc_printf("echo cubic > %s", file),
 	},
-	"%s: %lld", why, number);
+	"%s", why);
 	free(file);
+	free(why);
 }
 
 void doctor_congestion(struct doctor *doctor, const struct doctor_path *path)
 {
 	char *name = congestion_of(path);
-	long long ecn = 0;
 
 	if (!name)
 		doctor_unread(doctor, "tcp_congestion_control", 0);
-	else if (!strcmp(name, "dctcp") && sysctl_number("tcp_ecn", 0, &ecn) && ecn != 1)
+	/* The kernel makes it of dctcp. */
+	else if (!strcmp(name, "dctcp-reno"))
 		congestion_warn(doctor, path, name,
-				"it works with ECN only; net.ipv4.tcp_ecn is another value than 1",
-				ecn);
+				alloc_text("the target or the way has no ECN; it is reno"));
 	else if (strcmp(name, "reno") && strcmp(name, "dctcp"))
 		doctor_pass(doctor);
 	else if (!path->rtt_us)
@@ -148,8 +149,8 @@ void doctor_congestion(struct doctor *doctor, const struct doctor_path *path)
 		doctor_pass(doctor);
 	else
 		congestion_warn(doctor, path, name,
-				"after a loss many round trips pass until it fills the link, us each",
-				path->rtt_us);
+				alloc_printf("a loss makes it slow for many round trips of %u us",
+					     path->rtt_us));
 	free(name);
 }
 
