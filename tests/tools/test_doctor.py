@@ -997,13 +997,17 @@ def test_file_and_volume_differ(host):
 
 
 @pytest.mark.parametrize("text, measured", [
-    ("nonsense", '"nonsense" is neither'), ("[leg 0]\nportal = 192.0.2.10", "has 2 legs, its file 1"),
+    ("nonsense", '"nonsense" is neither'), ("[leg 0", "has no ] at its end"), ("[leg 0]\nportal = 192.0.2.10", "has 2 legs, its file 1"),
     ("[leg 0]\nwieght = 3\n[leg 1]", "has no setting"),
 ])
 def test_file_that_cannot_be_applied(host, text, measured):
     host.tool.put("etc/istripe/db.conf", text)
     found = conf_finding(host)
     assert found["result"] == "warn" and measured in found["measured"]
+    assert found["wanted"] == "a file that can be applied"
+    assert found["why"] == "apply fails, and so may the next boot"
+    assert found["next"] == (f"editor {host.tool.root}/etc/istripe/db.conf && "
+                             "istripectl apply --dry-run db")
 
 
 def test_file_that_follows_records_which_are_not_there(host, stock):

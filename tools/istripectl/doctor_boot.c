@@ -35,6 +35,20 @@ static void conf_warn(struct doctor *doctor, const char *name, char *measured, c
 	"the next boot, or apply, brings back what the file says%s", fails);
 }
 
+/* save fails then, too. */
+static void file_warn(struct doctor *doctor, const char *name, const char *error)
+{
+	char *file = conf_path(name);
+
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_text(error),
+		.wanted = alloc_text("a file that can be applied"),
+		.next = alloc_printf("editor %s && istripectl apply --dry-run %s", file, name),
+	},
+	"apply fails, and so may the next boot");
+	free(file);
+}
+
 /* For free(). */
 static char *names_join(const struct file_names *names, const char *between)
 {
@@ -121,7 +135,7 @@ static void conf_compare(struct doctor *doctor, const struct doctor_volume *volu
 
 	fault.text[strcspn(fault.text, "\n")] = '\0';
 	if (ret == -EINVAL || ret == -ENOENT)
-		conf_warn(doctor, volume->name, alloc_text(fault.text), "");
+		file_warn(doctor, volume->name, fault.text);
 	else if (ret)
 		doctor_skip(doctor, "%s", fault.text);
 	else if (plan_differences(&plan, &first))
