@@ -304,9 +304,12 @@ FAULTS = [
     ("digests", negotiated("DataDigest", "CRC32C"), "DataDigest=CRC32C",
      "DataDigest=None, as data_digest prefers", "parameter DataDigest=None"),
     ("digests", both(negotiated("HeaderDigest", "CRC32C"), setting("header_digest", "CRC32C,None"),
-                     file("proc/crypto", "name : crc32c\ndriver : crc32c-generic")),
+                     file("proc/crypto", "name : crc32c\ndriver : crc32c-generic"),
+                     file("proc/cpuinfo", "flags\t\t: sse4_1 sse4_2 avx")),
      "HeaderDigest=CRC32C by crc32c-generic",
-     "CRC32C by the processor's instruction, or None", "modprobe crc32c-intel"),
+     "CRC32C by the processor's instruction, or None",
+     ("echo crc32c-intel > /etc/modules-load.d/crc32c.conf # and boot; or: "
+      "istripectl set db --leg 0 --path 0 header_digest=None")),
     # Routes
     ("route", file("fake/routes", "192.0.2.10 eth1 error 101"),
      "no route: Network is unreachable", "a route to 192.0.2.10 by eth1",

@@ -113,6 +113,11 @@ def told(tool, code):
      "the MTU of the path is not known"),
     (both(negotiated("HeaderDigest", "CRC32C"), setting("header_digest", "CRC32C"),
           without("proc/crypto")), "HeaderDigest is on; how CRC32C is computed is not known"),
+    # On ARM that driver has the instruction, too.
+    (both(negotiated("HeaderDigest", "CRC32C"), setting("header_digest", "CRC32C"),
+          file("proc/crypto", "name : crc32c\ndriver : crc32c-generic"),
+          file("proc/cpuinfo", "Features\t: fp asimd crc32")),
+     "HeaderDigest is on; how CRC32C is computed is not known"),
     (both(not_logged_in, reach(24)), "it cannot be tried: Too many open files"),
     (no_answer_of_lldpd, "lldpctl does not answer: lldpd does not run"),
     (unmeasured, "its round-trip time is not known"),

@@ -101,6 +101,19 @@ void doctor_negotiated(struct doctor *doctor, const struct doctor_path *path)
 
 enum crc32c { CRC32C_UNKNOWN, CRC32C_GENERIC, CRC32C_FAST };
 
+/*
+ * Of x86, where it has a driver of its own. ARM and RISC-V have theirs in crc32c-generic; newer
+ * kernels have all in a library, and list it as such.
+ */
+static bool has_instruction(void)
+{
+	char *text = fact_text(place_path("/proc/cpuinfo"));
+	bool has = text && strstr(text, " sse4_2");
+
+	free(text);
+	return has;
+}
+
 /* The kernel lists implementations: the name of each, and its driver in the next line. */
 static enum crc32c crc32c_find(void)
 {
@@ -116,7 +129,7 @@ static enum crc32c crc32c_find(void)
 		if (label && value && named && !strcmp(label, "driver")) {
 			if (!strstr(value, "generic"))
 				found = CRC32C_FAST;
-			else if (found == CRC32C_UNKNOWN)
+			else if (found == CRC32C_UNKNOWN && has_instruction())
 				found = CRC32C_GENERIC;
 		}
 		free(label);
@@ -142,7 +155,11 @@ static void digest_check(struct doctor *doctor, const struct doctor_path *path, 
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("%s=%s by crc32c-generic", key, value),
 			.wanted = alloc_text("CRC32C by the processor's instruction, or None"),
-			.next = alloc_text("modprobe crc32c-intel || modprobe crc32-ce"),
+			/* libcrc32c keeps the driver that it has begun with. */
+			.next = alloc_printf("%s # and boot; or: %s %s --leg %u --path %u %s=None",
+					     "echo crc32c-intel > /etc/modules-load.d/crc32c.conf",
+					     "istripectl set", doctor->volume, path->leg->index,
+					     path->path->index, setting),
 		},
 		"each byte costs processor time");
 	} else {
