@@ -370,6 +370,11 @@ FAULTS = [
      "eth1 10000, eth2 1000 Mbit/s, policy round-robin",
      "equal speeds, or policy interleave with weights",
      f"echo interleave > ROOT{CONFIG}/legs/0/policy"),
+    ("speed-equal", both(file("sys/class/net/eth2/speed", "1000"),
+                         file("sys/kernel/config/istripe/db/legs/0/policy", "weighted")),
+     "eth1 10000, eth2 1000 Mbit/s, policy weighted, equal weights",
+     "equal speeds, or policy weighted with weights",
+     f"echo 10 > ROOT{CONFIG}/legs/0/paths/0/weight"),
     ("shared-nic", vlans("eth1", "eth2"), "paths 0 and 1 use p1 (eth1 and eth2)", "a port for each path",
      "ip -br link # connect a port to the network of 192.0.3.10:3260"),
     # A VLAN of the same port is none beside it.

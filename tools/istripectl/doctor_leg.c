@@ -140,7 +140,7 @@ static bool policy_weighs(const struct doctor_path *paths, size_t count)
 
 	if (!strcmp(policy, "round-robin"))
 		return false;
-	if (strcmp(policy, "interleave"))
+	if (strcmp(policy, "interleave") && strcmp(policy, "weighted"))
 		return true;
 	for (i = 1; i < count; i++)
 		if (doctor_setting_number(&paths[i], "weight") !=
@@ -215,7 +215,8 @@ static void leg_speeds(struct doctor *doctor, const struct doctor_volume *volume
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_printf("%s Mbit/s, policy %s%s", values, policy,
 						 in_turns ? "" : ", equal weights"),
-			.wanted = alloc_text("equal speeds, or policy interleave with weights"),
+			.wanted = alloc_printf("equal speeds, or policy %s with weights",
+					       in_turns ? "interleave" : policy),
 			.next = weights_step(volume, paths, count, in_turns),
 		},
 		"the slowest path determines the speed of all");
