@@ -2,6 +2,7 @@
 """istripectl doctor: each fault of a host is found, named and mended; a good host has none."""
 
 import contextlib
+import itertools
 import json
 import re
 import socket
@@ -822,6 +823,18 @@ def echoes(found):
         for value, leg, path, name in re.findall(
                 r"echo (\S+) > \S*/istripe/db/(?:legs/(\d+)/(?:paths/(\d+)/)?)?(\w+)", finding["next"]):
             yield (["--leg", leg] if leg else []) + (["--path", path] if path else []), name, value
+
+
+def test_recovery_is_longer_than_it_takes_to_notice(host):
+    """Once it is as proposed the check has nothing more to say."""
+    for leg, path in itertools.product((0, 1), (0, 1)):
+        setting("ping_interval_ms", "90000", leg, path)(host)
+        setting("ping_timeout_ms", "90000", leg, path)(host)
+    volume_setting("recovery_timeout_ms", "150000")(host)
+    assert [found["wanted"] for found in warnings(host.tool)
+            if found["check"] == "recovery-timeout"] == [360000]
+    volume_setting("recovery_timeout_ms", "360000")(host)
+    assert "recovery-timeout" not in checks_of(warnings(host.tool))
 
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE)

@@ -342,6 +342,8 @@ void doctor_recovery(struct doctor *doctor, const struct doctor_volume *volume)
 
 	if (2 * command_ms > wanted)
 		wanted = 2 * command_ms;
+	if (2 * notice_ms > wanted)
+		wanted = 2 * notice_ms;
 	if (recovery_ms < 0)
 		timer_warn(doctor, "recovery_timeout_ms", recovery_ms, wanted,
 			   tree_path(volume->name, "recovery_timeout_ms"),
