@@ -443,6 +443,8 @@ FAULTS = [
      "tx-checksum-ip-generic on", "ethtool -K eth1 tx on"),
     ("interrupts", file("proc/irq/31/effective_affinity_list", "0"), 1, 2,
      "apt install irqbalance"),
+    ("interrupts", both(file("proc/irq/31/effective_affinity_list", "0"), file("usr/bin/rpm", "")), 1, 2,
+     "dnf install irqbalance"),
     # TCP
     ("tcp-buffers", rtt(20000), 6291456, 75497472,
      'sysctl -w net.ipv4.tcp_rmem="4096 131072 75497472"'),
@@ -477,7 +479,13 @@ FAULTS = [
     # The host
     ("governor", file("sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "powersave"),
      "powersave on 1 of 4", "performance", "cpupower frequency-set -g performance"),
-    ("clock", file("fake/clock", "64"), "not synchronised", "synchronised", "chrony"),
+    ("clock", file("fake/clock", "64"), "not synchronised", "synchronised",
+     "apt install chrony && systemctl enable --now chrony"),
+    # A Debian may have rpm, too.
+    ("clock", both(file("fake/clock", "64"), file("usr/bin/dpkg", ""), file("usr/bin/rpm", "")),
+     "not synchronised", "synchronised", "apt install chrony"),
+    ("clock", both(file("fake/clock", "64"), file("usr/bin/rpm", "")), "not synchronised", "synchronised",
+     "dnf install chrony && systemctl enable --now chronyd"),
     # The disk
     ("scheduler", file(f"{QUEUE}/scheduler", "none [mq-deadline] bfq"), "mq-deadline", "none",
      "echo none > /sys/block/istripe0/queue/scheduler"),

@@ -60,7 +60,9 @@ void doctor_clock(struct doctor *doctor)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text("not synchronised"),
 			.wanted = alloc_text("synchronised"),
-			.next = alloc_text("apt install chrony && systemctl enable --now chrony"),
+			.next = alloc_text(fact_rpm() ?
+				"dnf install chrony && systemctl enable --now chronyd" :
+				"apt install chrony && systemctl enable --now chrony"),
 		},
 		"the logs of host and array cannot be compared");
 }

@@ -333,7 +333,7 @@ void doctor_interrupts(struct doctor *doctor, const char *nic)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text("1"),
 			.wanted = alloc_printf("%zu", queues),
-			.next = alloc_text("apt install irqbalance"),
+			.next = alloc_printf("%s install irqbalance", fact_rpm() ? "dnf" : "apt"),
 		},
 		"processor %s serves all of its %zu interrupts; irqbalance %s",
 		processors.items[0], numbers.count,

@@ -42,6 +42,20 @@ bool fact_is_dir(char *path)
 	return there;
 }
 
+bool fact_is_there(char *path)
+{
+	bool there = file_mode(path) >= 0;
+
+	free(path);
+	return there;
+}
+
+bool fact_rpm(void)
+{
+	return fact_is_there(place_path("/usr/bin/rpm")) &&
+	       !fact_is_there(place_path("/usr/bin/dpkg"));
+}
+
 char *fact_link(char *path)
 {
 	char *real = realpath(path, NULL);

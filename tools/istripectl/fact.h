@@ -31,6 +31,14 @@ bool fact_number(char *path, long long *number);
 bool fact_is_dir(char *path);
 
 /**
+ * fact_is_there() - whether there is a file of any kind
+ * @path: from place_path(), freed here
+ *
+ * Return: whether there is.
+ */
+bool fact_is_there(char *path);
+
+/**
  * fact_link() - the last name of what a path leads to
  * @path: from place_path(), freed here
  *
@@ -45,6 +53,13 @@ char *fact_link(char *path);
  * Return: whether it does.
  */
 bool fact_process(const char *name);
+
+/**
+ * fact_rpm() - whether the packages of this host are RPMs
+ *
+ * Return: whether they are.
+ */
+bool fact_rpm(void);
 
 /**
  * fact_word() - a word of a text

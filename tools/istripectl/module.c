@@ -149,23 +149,14 @@ char *module_excluded_by(const char *release)
 	return NULL;
 }
 
-/* @path: freed here. */
-static bool is_there(char *path)
-{
-	bool there = file_mode(path) >= 0;
-
-	free(path);
-	return there;
-}
-
 /* Nothing builds without the kernel's headers. For free(); NULL: they are there. */
 static char *headers_command(const char *release)
 {
 	if (fact_is_dir(place_path("/lib/modules/%s/build", release)))
 		return NULL;
-	if (is_there(place_path("/usr/bin/dpkg")))
+	if (fact_is_there(place_path("/usr/bin/dpkg")))
 		return alloc_printf("apt install linux-headers-%s && ", release);
-	if (is_there(place_path("/usr/bin/rpm")))
+	if (fact_rpm())
 		return alloc_printf("dnf install kernel-devel-%s && ", release);
 	return NULL;
 }
