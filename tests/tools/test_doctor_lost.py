@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """istripectl doctor while paths are lost: no step that it names does harm."""
 
+import itertools
+
 import iscsiadm
 import pytest
-from faults import IDLE, both, file, findings, not_logged_in, path_file, volume_setting
+from faults import (
+    IDLE,
+    both,
+    file,
+    findings,
+    not_logged_in,
+    path_file,
+    setting,
+    volume_setting,
+)
 from host import NICS, Host, portal
 
 LEG = "sys/block/istripe0/istripe/legs/0"
@@ -50,6 +61,18 @@ def test_a_step_that_fails_nothing_is_for_now(host, plant, step):
     plant(host)
     found = finding_of(host, "recovery-timeout")
     assert found["next"] == f"echo {step} > {TIMEOUT}" and FAILS not in found["why"]
+
+
+def test_recovery_is_longer_than_it_takes_to_notice(host):
+    """Once it is as proposed the check has nothing more to say."""
+    for leg, path in itertools.product((0, 1), (0, 1)):
+        setting("ping_interval_ms", "90000", leg, path)(host)
+        setting("ping_timeout_ms", "90000", leg, path)(host)
+    volume_setting("recovery_timeout_ms", "150000")(host)
+    assert [found["wanted"] for found in findings(host.tool, 1, "warn")
+            if found["check"] == "recovery-timeout"] == [360000]
+    volume_setting("recovery_timeout_ms", "360000")(host)
+    assert "recovery-timeout" not in {found["check"] for found in findings(host.tool, 1, "warn")}
 
 
 @pytest.mark.parametrize("how", WAITS)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""istripectl doctor: a volume, its configuration file, and records that the file follows."""
+
+import subprocess
+
+import iscsiadm
+import pytest
+from faults import findings
+from host import NICS, Host, portal
+
+
+@pytest.fixture
+def host(tool):
+    return Host(tool)
+
+
+def conf_finding(host, code=1):
+    return next(f for f in findings(host.tool, code) if f["check"] == "conf")
+
+
+def test_file_and_volume_differ(host):
+    """As after a set without save: the next boot would take it back."""
+    host.tool.put("sys/kernel/config/istripe/db/legs/1/paths/0/weight", "5")
+    host.tool.put("sys/kernel/config/istripe/db/recovery_timeout_ms", "60000")
+    found = conf_finding(host)
+    assert found["result"] == "warn"
+    assert found["measured"] == ('2 differences from it, as recovery_timeout_ms "60000" -> "120000"')
+    assert found["wanted"] == "a volume that is as /etc/istripe/db.conf says"
+    host.tool.run(*found["next"].split("#")[0].split()[1:])
+    assert conf_finding(host, 0)["result"] == "pass"
+
+
+@pytest.mark.parametrize("text, measured", [
+    ("nonsense", '"nonsense" is neither'), ("[leg 0", "has no ] at its end"), ("[leg 0]\nportal = 192.0.2.10", "has 2 legs, its file 1"),
+    ("[leg 0]\nwieght = 3\n[leg 1]", "has no setting"),
+])
+def test_file_that_cannot_be_applied(host, text, measured):
+    host.tool.put("etc/istripe/db.conf", text)
+    found = conf_finding(host)
+    assert found["result"] == "warn" and measured in found["measured"]
+    assert found["wanted"] == "a file that can be applied"
+    assert found["why"] == "apply fails, and so may the next boot"
+    assert found["next"] == (f"editor {host.tool.root}/etc/istripe/db.conf && "
+                             "istripectl apply --dry-run db")
+
+
+def test_file_that_follows_records_which_are_not_there(host, stock):
+    stock()
+    file = host.tool.root / "etc/istripe/db.conf"
+    file.write_text(file.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n"))
+    found = conf_finding(host, 0)
+    assert found["result"] == "skip" and "open-iscsi has no node record for TCP" in found["why"]
+
+
+def test_settings_that_records_say_otherwise(host, stock):
+    """To save them is in vain."""
+    stock(*(iscsiadm.record(f"iqn.2026-01.a:t{leg}", portal(leg, path), nic=NICS[path])
+              for leg in range(2) for path in range(2)))
+    file = host.tool.root / "etc/istripe/db.conf"
+    text = file.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n")
+    file.write_text(text)
+    host.tool.run("apply", "db")
+    assert conf_finding(host, 0)["result"] == "pass"
+    host.tool.run("set", "db", "recovery_timeout=1min")
+    found = conf_finding(host)
+    assert found["measured"] == ('records of open-iscsi say otherwise: recovery_timeout_ms "60000" '
+                                 '-> "120000"')
+    assert "from_node = no in /etc/istripe/db.conf" in found["wanted"]
+    command = "iscsiadm -m node -T iqn.2026-01.a:t{} -o update -n {} -v 60"
+    name = "node.session.timeo.replacement_timeout"
+    assert found["next"] == (f"{command.format(0, name)} && {command.format(1, name)} "
+                             "# or, to follow them: istripectl apply db")
+    subprocess.run(found["next"], shell=True, env=host.tool.env, check=True)
+    assert conf_finding(host, 0)["result"] == "pass"
