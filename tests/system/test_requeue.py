@@ -9,6 +9,7 @@ import fcntl
 import mmap
 import os
 import struct
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -413,7 +414,7 @@ class TwoPaths:
     neither can end sessions of the other. The first target does not answer the first writes.
     """
 
-    def __init__(self, make_server, make_volume, links, unanswered, fence):
+    def __init__(self, make_server, make_volume, links, unanswered, fence, depth=DEPTH):
         other, *self.servers = (make_server() for _ in range(3))
         silent = Scenario("silent", hooks=instead(opcode=WRITE_16), times=unanswered)
         self.targets = [server.load(scenario, identity="6001405" + "b" * 25)
@@ -424,7 +425,7 @@ class TwoPaths:
              "target_name": self.targets[0].settings.name}
             for link, server in zip((links[1], *links), (other, *self.servers)))
         self.volume = make_volume(other.target, path=alone, more_legs=[first], chunk_bytes=CHUNK,
-                                  queue_depth=DEPTH, recovery_timeout_ms=-1)
+                                  queue_depth=depth, recovery_timeout_ms=-1)
         self.volume.add_path(1, second, leg=1)
         for name, value in (("policy", "failover"), ("fence", fence), ("ghost_timeout_ms", -1)):
             write(self.volume.config / "legs" / "1" / name, value)
@@ -458,14 +459,15 @@ class TwoPaths:
         return [line for server in self.servers for line in server.violations()]
 
 
-def test_lost_writes_do_not_keep_others(make_server, make_volume, links):
+@pytest.mark.parametrize("depth, part", [(DEPTH, PART), (2, 1)], ids=["part", "less_than_one"])
+def test_lost_writes_do_not_keep_others(make_server, make_volume, links, depth, part):
     """They have the leg's part of the tags, and wait for their fence, but another path serves."""
-    legs = TwoPaths(make_server, make_volume, links, PART, "session")
-    with (Direct(legs.device) as disk, ThreadPoolExecutor(PART) as pool,
+    legs = TwoPaths(make_server, make_volume, links, part, "session", depth)
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(part) as pool,
           on_failure(legs.volume.force_down)):
         writers = legs.begin(pool)
         with legs.lost():
-            for index in range(PART, 2 * PART):
+            for index in range(part, 2 * PART):
                 time.sleep(STUCK_S)
                 assert in_time(disk.read, place(index, 1), BLOCK) == bytes(BLOCK)
                 in_time(disk.write, place(index, 1), noise(BLOCK, index))
@@ -497,11 +499,16 @@ def test_kept_before_the_loss(make_server, make_volume, links):
 
 def test_those_behind_a_ghost_leave_tags(make_server, make_volume, links):
     """Many writes wait for the block of a lost one: the leg's other blocks are served, and then, when
-    there are more of them, the other leg still is.
+    there are more of them, the other leg still is, though reads of the first one are answered.
     """
-    legs = TwoPaths(make_server, make_volume, links, 1, "auto")
-    with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING) as pool,
-          on_failure(legs.volume.force_down)):
+    def read_on():
+        with Direct(legs.device) as disk:
+            while not over.wait(0.05):
+                disk.read(place(1, 1), BLOCK)
+
+    legs, over = TwoPaths(make_server, make_volume, links, 1, "auto"), threading.Event()
+    with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING + 1) as pool,
+          on_failure(legs.volume.force_down), on_failure(over.set)):
         writers = legs.begin(pool)
         with legs.lost():
             writers[0].result(LIMIT_S)
@@ -510,12 +517,14 @@ def test_those_behind_a_ghost_leave_tags(make_server, make_volume, links):
             time.sleep(STUCK_S)
             assert in_time(disk.read, place(1, 1), BLOCK) == bytes(BLOCK)
             time.sleep(STUCK_S)
+            reader = pool.submit(read_on)
             waiting += [pool.submit(legs.write, 0) for _ in range(PART, WAITING)]
             wait_for("so many to be kept that a tag is left",
                      lambda: legs.kept() > WAITING - DEPTH, LIMIT_S)
             goes_on(disk, 100)
+            over.set()
             assert not any(each.done() for each in waiting)
-        for each in waiting:
+        for each in (*waiting, reader):
             each.result(LIMIT_S)
         same(disk.read(place(0, 1), BLOCK), noise(BLOCK, 0), "the leg")
     assert legs.violations() == []

@@ -291,7 +291,7 @@ void istripe_fence_say(const struct istripe_nexus *nexus)
 int istripe_fence_confirm(struct istripe_path *path)
 {
 	struct istripe_leg *leg = path->leg;
-	bool live = false, held = false;
+	bool live = false, held = false, super = false;
 	struct istripe_nexus *nexus;
 	u32 writes;
 	int section;
@@ -301,8 +301,16 @@ int istripe_fence_confirm(struct istripe_path *path)
 		/* One that is being taken out serves its last tasks. */
 		live |= nexus->live || READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE;
 		held |= nexus->tcp_has_pages;
+		/* An earlier session has left it: that is over, also when this one is live. */
+		super |= nexus->undrained.super;
+		nexus->undrained.super = false;
 	}
 	spin_unlock_bh(&leg->lock);
+	if (live && super) {
+		pr_warn("%s: the administrator says that its target carries out nothing that an earlier session has sent\n",
+			path->nexuses[0]->label);
+		return 0;
+	}
 	if (live || held) {
 		pr_warn("%s: fence_confirm: is refused, %s\n", path->nexuses[0]->label,
 			live ? "the path is live" : "its session is still being closed: try again");

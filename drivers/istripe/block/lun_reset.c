@@ -339,7 +339,8 @@ static int reset_check(struct istripe_nexus *nexus, int error)
 
 void istripe_lun_reset_live(struct istripe_nexus *nexus)
 {
-	if (!nexus->reset.given_up)
+	/* A lost superblock waits for it, though the path does not. */
+	if (!nexus->reset.given_up && !nexus->undrained.super)
 		nexus->reset.refusals = 0;
 }
 

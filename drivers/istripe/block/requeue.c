@@ -43,8 +43,19 @@ static bool requeue_may_pass(const struct istripe_requeue *requeue)
 	int depth = requeue_depth(volume), parts = volume->leg_count * 2;
 
 	return READ_ONCE(leg->usable_nexuses) && !READ_ONCE(leg->unfenced_nexuses) &&
-	       (atomic_read(&requeue->passed) + 1) * parts <= depth &&
+	       atomic_read(&requeue->passed) * parts < depth &&
 	       istripe_per_cpu_sum(leg->allowance.in_flight) * parts < depth;
+}
+
+/* Does what is with no target have the leg's part, but for the task that ends now? */
+static bool requeue_part_waits(const struct istripe_requeue *requeue)
+{
+	const struct istripe_volume *volume = requeue->volume;
+	const struct istripe_leg *leg = container_of(requeue, struct istripe_leg, requeue);
+	int waiting = atomic_read(&requeue->tasks) - 1 -
+		      (int)istripe_per_cpu_sum(leg->allowance.in_flight);
+
+	return waiting * (int)volume->leg_count * 2 >= (int)requeue_depth(volume);
 }
 
 static bool requeue_is_stuck(const struct istripe_requeue *requeue)
@@ -146,10 +157,16 @@ static void requeue_work(struct work_struct *work)
 void istripe_requeue_task_end(struct istripe_leg *leg)
 {
 	struct istripe_requeue *requeue = &leg->requeue;
+	bool passed = atomic_read(&requeue->passed);
 
-	WRITE_ONCE(requeue->answered, jiffies);
-	if (unlikely(atomic_read(&requeue->passed)))
-		atomic_set(&requeue->passed, 0);
+	/* Else each answer would let in as many that come to wait as there are tags. */
+	if (unlikely(passed) && requeue_part_waits(requeue)) {
+		atomic_dec_if_positive(&requeue->passed);
+	} else {
+		WRITE_ONCE(requeue->answered, jiffies);
+		if (unlikely(passed))
+			atomic_set(&requeue->passed, 0);
+	}
 	atomic_dec(&requeue->tasks);
 	/* Pairs with that in requeue_keep(): one of the two sees what the other one has done. */
 	smp_mb__after_atomic();

@@ -56,12 +56,18 @@ static bool writeback_is_served(struct istripe_leg *leg)
 /* Others may go on, so the volume is not stuck, but nothing ends the wait for one that is lost. */
 static void writeback_check_leg(struct istripe_writeback *writeback, struct istripe_leg *leg)
 {
-	u8 *away = &writeback->away[leg->index];
+	struct istripe_writeback_leg *state = &writeback->legs[leg->index];
+	unsigned long down_since = READ_ONCE(leg->down_since);
 
-	*away = writeback_is_served(leg) ? 0 : *away + 1;
-	if (*away < CHECKS)
+	/* One that has served since the last check may have written something. */
+	if (writeback_is_served(leg) || state->down_since != down_since)
+		state->away = 0;
+	else
+		state->away++;
+	state->down_since = down_since;
+	if (state->away < CHECKS)
 		return;
-	*away = 0;
+	state->away = 0;
 	istripe_leg_expire(leg);
 }
 

@@ -23,13 +23,18 @@
 struct istripe_volume;
 struct request;
 
+struct istripe_writeback_leg {
+	unsigned long down_since;	/* of the leg, the last time */
+	u32 away;			/* so many times in turn it did not serve, nor in between */
+};
+
 struct istripe_writeback {
 	struct delayed_work work;	/* has anything moved? */
 	bool under_way;			/* from istripe_writeback_begin() on */
 	atomic_t good;			/* writes and flushes that have succeeded */
 	u32 seen;			/* @work: @good the last time */
 	u32 stuck;			/* @work: so many times in turn nothing had moved */
-	u8 away[ISTRIPE_LEGS_MAX];	/* @work: so many times in turn the leg did not serve */
+	struct istripe_writeback_leg legs[ISTRIPE_LEGS_MAX];	/* @work */
 	atomic_t failed;		/* writes and flushes that have failed */
 };
 

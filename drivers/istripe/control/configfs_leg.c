@@ -46,14 +46,14 @@ bool istripe_leg_dir_unfenced(const struct istripe_leg_dir *leg, u32 path)
 	return unfenced;
 }
 
-static bool leg_left_super(const struct istripe_leg_dir *leg, u32 path)
+static bool leg_owes_drain(const struct istripe_leg_dir *leg, u32 path)
 {
-	bool super = false;
+	bool owes = false;
 	u32 i;
 
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++)
-		super |= leg->saved[path][i].undrained.super;
-	return super;
+		owes |= leg->saved[path][i].undrained.any;
+	return owes;
 }
 
 static ssize_t leg_unfenced_show(struct config_item *item, char *page)
@@ -71,20 +71,25 @@ static ssize_t leg_unfenced_show(struct config_item *item, char *page)
 	return used;
 }
 
-/* The path's next login still ends what the target may have, as after fence_confirm. */
+/*
+ * The path's next login still ends what the target may have, as after fence_confirm, unless that is
+ * confirmed once more: with force a drain in a portal group that is gone would be waited for.
+ */
 static void leg_confirm(struct istripe_leg_dir *leg, u32 path)
 {
 	struct istripe_unfenced *saved = leg->saved[path];
 	u32 i;
 
 	for (i = 0; i < ISTRIPE_CONNECTIONS_MAX; i++) {
-		saved[i].undrained.super = false;
-		if (!saved[i].unfenced)
-			continue;
+		if (saved[i].unfenced)
+			saved[i].undrained = (struct istripe_undrained) {
+				.any = true, .tpgt = saved[i].tpgt,
+			};
+		else if (saved[i].undrained.super)
+			saved[i].undrained.super = false;
+		else
+			saved[i].undrained = (struct istripe_undrained) {};
 		saved[i].unfenced = false;
-		saved[i].undrained = (struct istripe_undrained) {
-			.any = true, .tpgt = saved[i].tpgt,
-		};
 	}
 }
 
@@ -96,7 +101,7 @@ static int leg_confirm_checked(struct istripe_leg_dir *leg, u32 path, const char
 		       label);
 		return -EBUSY;
 	}
-	if (!istripe_leg_dir_unfenced(leg, path) && !leg_left_super(leg, path)) {
+	if (!istripe_leg_dir_unfenced(leg, path) && !leg_owes_drain(leg, path)) {
 		pr_err("%s: unfenced: is refused, path %u has left no writes\n", label, path);
 		return -ENOENT;
 	}

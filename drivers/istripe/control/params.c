@@ -97,7 +97,9 @@ u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
 	u32 hash = crc32c(~0u, initiator_name, strlen(initiator_name) + 1);
 
 	hash = crc32c(hash, path->target_name, strlen(path->target_name) + 1);
-	return crc32c(hash, path->isid, sizeof(path->isid));
+	hash = crc32c(hash, path->isid, sizeof(path->isid));
+	/* The drain is a reset of this LUN. */
+	return crc32c(hash, &path->lun, sizeof(path->lun));
 }
 
 u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
@@ -110,9 +112,7 @@ u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 	if (portal.ss_family == AF_INET6)
 		((struct sockaddr_in6 *)&portal)->sin6_scope_id = 0;
 	/* Zero but for the address and the port; elsewhere there may be a target of that name. */
-	hash = crc32c(hash, &portal, sizeof(portal));
-	/* The drain is a reset of this LUN. */
-	return crc32c(hash, &path->lun, sizeof(path->lun));
+	return crc32c(hash, &portal, sizeof(portal));
 }
 
 bool istripe_path_params_super_is_lost(const struct istripe_path_params *path, u32 connection,

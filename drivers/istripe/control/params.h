@@ -30,7 +30,7 @@ void istripe_volume_params_free(struct istripe_volume_params *params);
 u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 				    const char *initiator_name);
 
-/* The same without LUN and portal, which may change within the portal group. */
+/* The same without the portal, which may change within the portal group. */
 u32 istripe_path_params_nexus_print(const struct istripe_path_params *path,
 				    const char *initiator_name);
 

@@ -38,7 +38,7 @@ class Polled:
 
     def wait(self, wanted):
         while self.next() != wanted:
-            pass
+            assert self.value != "ENODEV", f"{self.path} is gone"
 
     def wait_other(self, than):
         while self.next() == than:
