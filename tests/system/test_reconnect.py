@@ -563,6 +563,9 @@ def announces(event, response):
         return True
 
     async def on_logout(run, conn, pdu):
+        # The end of the volume.
+        if response is None:
+            return False
         run.memory.setdefault("logouts", []).append(pdu.flags & 0x7F)
         await conn.send(Pdu(LOGOUT_RESPONSE, itt=pdu.itt, response=response,
                             time2wait=TIME2WAIT_S if response else TOO_LONG_S))

@@ -237,10 +237,11 @@ FSTAB = f"/srv xfs {FSTAB_OPTIONS} 0 0"
 CIB = "var/lib/pacemaker/cib/cib.xml"
 AGENT = ('<primitive class="ocf" provider="istripe" type="istripe"><nvpair id="a" name="name" value="db"/>'
          '</primitive>')
-PACEMAKER = file("etc/systemd/system/multi-user.target.wants/pacemaker.service", "")
+WANTS = "etc/systemd/system/multi-user.target.wants"
+PACEMAKER = file(f"{WANTS}/pacemaker.service", "")
 FENCES = [f"sys/kernel/config/istripe/db/legs/{leg}/fence" for leg in range(2)]
 SESSION = both(*(file(fence, "session") for fence in FENCES))
-WITHOUT_UNIT = without("etc/systemd/system/multi-user.target.wants/istripe@db.service")
+WITHOUT_UNIT = without(f"{WANTS}/istripe@db.service")
 FAULTS = [
     # Volume and paths
     ("state", file("sys/block/istripe0/istripe/state", "waiting"), "waiting", "live",
@@ -308,7 +309,7 @@ FAULTS = [
      "HeaderDigest=CRC32C by crc32c-generic",
      "CRC32C by the processor's instruction, or None",
      ("echo crc32c-intel > /etc/modules-load.d/crc32c.conf # and boot; or: "
-      "istripectl set db --leg 0 --path 0 header_digest=None")),
+      f"istripectl down db && echo None > ROOT{CONFIG}/legs/0/paths/0/header_digest && istripectl up db")),
     # Routes
     ("route", file("fake/routes", "192.0.2.10 eth1 error 101"),
      "no route: Network is unreachable", "a route to 192.0.2.10 by eth1",
@@ -572,7 +573,9 @@ FAULTS = [
        "istripe@db.service is enabled, and Pacemaker has the volume, too",
        "a unit that is not enabled", "systemctl disable istripe@db.service")
       for has, cib in (
-          (PACEMAKER, AGENT), (PACEMAKER, '<primitive class="systemd" type="istripe@db"/>'),
+          (PACEMAKER, AGENT), (PACEMAKER, AGENT.replace("<primitive", "<template") +
+                               AGENT.replace('provider="istripe"', 'template="t"')),
+          (PACEMAKER, '<primitive class="systemd" type="istripe@db"/>'),
           (file("etc/systemd/system/multi-user.target.wants/pacemaker_remote.service", ""),
            '<primitive class="systemd" type="istripe@db.service"/>'),
           (file("proc/88/comm", "pacemakerd"), AGENT))),

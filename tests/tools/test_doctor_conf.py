@@ -18,6 +18,17 @@ def conf_finding(host, code=1):
     return next(f for f in findings(host.tool, code) if f["check"] == "conf")
 
 
+def test_volume_of_a_cluster_whose_unit_is_enabled(host):
+    """As that of sbd: nothing else brings it up."""
+    for unit in ("pacemaker", "istripe@log"):
+        host.tool.put(f"etc/systemd/system/multi-user.target.wants/{unit}.service", "")
+    host.tool.put("etc/istripe/log.conf", "[leg 0]\ntarget = iqn.2026-01.a:t9\nportal = 192.0.9.9")
+    found, = [found for found in findings(host.tool, 1) if found["volume"] == "log"]
+    assert (found["check"], found["result"], found["next"]) == ("state", "warn", "istripectl up log")
+    _, err = host.tool.run("doctor", "log", code=1)
+    assert "next: istripectl up log" in err
+
+
 def test_file_and_volume_differ(host):
     """As after a set without save: the next boot would take it back."""
     host.tool.put("sys/kernel/config/istripe/db/legs/1/paths/0/weight", "5")

@@ -60,7 +60,7 @@ static int file_take(const char *name, struct volume *wanted, struct fault *faul
  * A volume that is configured anew, as at boot, is as its file says when the records of open-iscsi
  * cannot be read.
  */
-static int records_follow(struct volume *wanted, bool is_new, struct fault *fault)
+static int records_follow(struct volume *wanted, bool is_new, bool warn, struct fault *fault)
 {
 	int ret = node_follows(wanted, fault);
 	struct volume copy = { 0 };
@@ -68,7 +68,7 @@ static int records_follow(struct volume *wanted, bool is_new, struct fault *faul
 
 	if (ret > 0) {
 		volume_copy(wanted, &copy);
-		ret = openiscsi_refresh(&copy, &why);
+		ret = openiscsi_refresh(&copy, warn, &why);
 		if (!ret) {
 			volume_free(wanted);
 			*wanted = copy;
@@ -511,9 +511,9 @@ int apply_compare(const struct volume *now, struct plan *plan, struct fault *fau
 		ret = portal_resolve_all(&wanted, now, &taken, fault);
 	if (!ret) {
 		secrets_drop(&wanted);
-		ret = records_follow(&wanted, false, fault);
-		/* Not the file is missing, but a record. */
-		if (ret == -ENOENT)
+		ret = records_follow(&wanted, false, false, fault);
+		/* Not the file is missing or wrong, but a record. */
+		if (ret == -ENOENT || ret == -EINVAL)
 			ret = -ENODATA;
 	}
 	if (!ret) {
@@ -690,7 +690,7 @@ static int wanted_take(const char *name, unsigned int flags, struct retry *late,
 	/* So is one that is down, as after a first attempt at boot. */
 	if (!ret)
 		ret = records_follow(wanted, tree_has_volume(name, &missing) || !power_is_up(name),
-				     fault);
+				     true, fault);
 	return ret;
 }
 
@@ -700,7 +700,7 @@ int apply_file(const char *name, unsigned int flags, struct retry *late, struct 
 	struct stat before, now;
 	int ret, lock = -1;
 
-	/* Whoever had the lock meanwhile may have another file, and have applied it. */
+	/* Another process that had the lock may have written the file anew, and applied it. */
 	do {
 		lock_leave(lock);
 		lock = -1;

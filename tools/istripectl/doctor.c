@@ -213,7 +213,7 @@ static void nics_check(struct doctor *doctor)
 /* The kernel does not know it, and there is nothing to check. */
 static void unconfigured_warn(struct doctor *doctor, const char *name)
 {
-	if (pacemaker_is_used()) {
+	if (pacemaker_may_have(name)) {
 		doctor_skip(doctor, "it is in its file only: a cluster manager may bring it up");
 		return;
 	}

@@ -143,6 +143,7 @@ static void digest_check(struct doctor *doctor, const struct doctor_path *path, 
 			 const char *setting, enum crc32c crc32c)
 {
 	const char *value = key_value(path, "negotiated", key);
+	char *file = doctor_path_file(doctor, path, setting);
 	bool chosen = !strncmp(doctor_setting(path, setting), "CRC32C", strlen("CRC32C"));
 
 	if (!*value) {
@@ -156,10 +157,9 @@ static void digest_check(struct doctor *doctor, const struct doctor_path *path, 
 			.measured = alloc_printf("%s=%s by crc32c-generic", key, value),
 			.wanted = alloc_text("CRC32C by the processor's instruction, or None"),
 			/* libcrc32c keeps the driver that it has begun with. */
-			.next = alloc_printf("%s # and boot; or: %s %s --leg %u --path %u %s=None",
+			.next = alloc_printf("%s # and boot; or: istripectl down %s && echo None > %s && istripectl up %s",
 					     "echo crc32c-intel > /etc/modules-load.d/crc32c.conf",
-					     "istripectl set", doctor->volume, path->leg->index,
-					     path->path->index, setting),
+					     doctor->volume, file, doctor->volume),
 		},
 		"each byte costs processor time");
 	} else {
@@ -170,6 +170,7 @@ static void digest_check(struct doctor *doctor, const struct doctor_path *path, 
 		},
 		"the target insists on it, which costs processor time");
 	}
+	free(file);
 }
 
 void doctor_digests(struct doctor *doctor, const struct doctor_path *path)

@@ -54,7 +54,7 @@ void doctor_volume_state(struct doctor *doctor, const struct doctor_volume *volu
 
 	if (!volume->up && !*error)
 		doctor_skip(doctor, "the volume is down");
-	else if (!volume->up && pacemaker_is_used())
+	else if (!volume->up && pacemaker_may_have(volume->name))
 		doctor_skip(doctor, "%s: a cluster manager may bring the volume up", error);
 	else if (!volume->up)
 		doctor_warn(doctor, &(struct doctor_warning){

@@ -201,7 +201,8 @@ void fence_await_login(const char *name, unsigned int leg, unsigned int path)
 bool fence_advise(const char *name, unsigned int leg, unsigned int path, const char *list,
 		  struct fault *fault)
 {
-	if (!strstr(fault->text, "see fence_confirm"))
+	if (!strstr(fault->text, "see fence_confirm") &&
+	    !strstr(fault->text, "see reconnect, fence_confirm"))
 		return false;
 	if (fence_leg_is_dead(name, leg))
 		fault_add(fault, "next: for I/O to go on%s: istripectl path add %s %u %s",

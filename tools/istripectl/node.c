@@ -344,7 +344,7 @@ static int none_follows(const struct volume *volume, bool any, struct fault *fau
 	return -ENOENT;
 }
 
-int openiscsi_refresh(struct volume *volume, struct fault *fault)
+int openiscsi_refresh(struct volume *volume, bool warn, struct fault *fault)
 {
 	struct follow follow = { .volume = volume };
 	int ret = records_read(&follow.records, fault);
@@ -366,7 +366,7 @@ int openiscsi_refresh(struct volume *volume, struct fault *fault)
 		ret = fault_set(fault, follow.error, "%s", follow.why.text);
 	else if (!ret && !follow.first)
 		ret = none_follows(volume, any, fault);
-	for (i = 0; !ret && i < follow.warning_count; i++)
+	for (i = 0; !ret && warn && i < follow.warning_count; i++)
 		fault_print(&follow.warnings[i]);
 	free(follow.warnings);
 	records_free(&follow.records);

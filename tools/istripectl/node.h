@@ -96,11 +96,12 @@ int node_refuse(const struct settings *settings, const char *volume, struct faul
  * @volume: each path that follows and has a record, by target, portal and interface, has then what
  *	the record says, and so has a volume that follows; secrets must have been loaded before.
  *	A path is as its file says, with a warning, when its record may be one that leads nowhere
+ * @warn: print that
  * @fault: set on failure
  *
  * Return: 0; -ENOENT: no path that follows has a record, or one does not that says itself that it
  * follows; -EINVAL: only the volume follows; -ENOPKG iscsiadm is not installed; another -errno.
  */
-int openiscsi_refresh(struct volume *volume, struct fault *fault);
+int openiscsi_refresh(struct volume *volume, bool warn, struct fault *fault);
 
 #endif

@@ -133,7 +133,7 @@ void overridden_find(const struct volume *now, struct overridden *it)
 	    !portal_resolve_all(&saved, now, &ignored, &ignored) &&
 	    node_follows(&saved, &ignored) > 0) {
 		volume_copy(&saved, &finder.followed);
-		if (!openiscsi_refresh(&finder.followed, &ignored) &&
+		if (!openiscsi_refresh(&finder.followed, false, &ignored) &&
 		    !records_read(&finder.records, &ignored))
 			volume_compare(&finder);
 	}

@@ -18,6 +18,15 @@ bool pacemaker_is_used(void)
 	       unit_is_enabled("pacemaker_remote.service") || fact_process("pacemakerd");
 }
 
+bool pacemaker_may_have(const char *name)
+{
+	char *unit = alloc_printf("istripe@%s.service", name);
+	bool may = pacemaker_is_used() && !unit_is_enabled(unit);
+
+	free(unit);
+	return may;
+}
+
 static bool tag_has(const char *tag, const char *attribute)
 {
 	const char *found = strstr(tag, attribute);
@@ -25,16 +34,27 @@ static bool tag_has(const char *tag, const char *attribute)
 	return found && found < tag + strcspn(tag, ">");
 }
 
+/* Which template a resource is made of is not looked at: any of the agent will do. */
+static bool has_template(const char *text)
+{
+	bool has = false;
+
+	while (!has && (text = strstr(text, "<template ")))
+		has = tag_has(text++, " provider=\"istripe\"");
+	return has;
+}
+
 /* Whether a resource of the agent has it as its parameter name. */
 static bool agent_has(const char *text, const char *name)
 {
 	char *value = alloc_printf(" value=\"%s\"", name);
 	const char *at = text, *pair, *end;
-	bool has = false;
+	bool template = has_template(text), has = false;
 
 	while (!has && (at = strstr(at, "<primitive "))) {
 		pair = at++;
-		if (!tag_has(pair, " provider=\"istripe\""))
+		if (!tag_has(pair, " provider=\"istripe\"") &&
+		    !(template && tag_has(pair, " template=\"")))
 			continue;
 		end = strstr(pair, "</primitive>");
 		while (!has && (pair = strstr(pair + 1, "<nvpair ")) && (!end || pair < end))

@@ -13,6 +13,14 @@
 bool pacemaker_is_used(void);
 
 /**
+ * pacemaker_may_have() - whether the cluster, and not this host's boot, may bring a volume up
+ * @name: the volume
+ *
+ * Return: whether this host is in a cluster, and the unit of the volume is not enabled.
+ */
+bool pacemaker_may_have(const char *name);
+
+/**
  * pacemaker_has() - whether the cluster brings a volume up
  * @name: the volume
  *

@@ -94,7 +94,7 @@ int tree_volume_missing(const char *name, struct fault *fault)
 	char *conf = conf_path(name);
 
 	fault_set(fault, -ENOENT, "there is no volume %s", name);
-	if (file_mode(conf) >= 0 && pacemaker_is_used()) {
+	if (file_mode(conf) >= 0 && pacemaker_may_have(name)) {
 		fault_add(fault,
 			  "it is in its file, but not configured: a cluster manager may bring it up");
 	} else if (file_mode(conf) >= 0) {

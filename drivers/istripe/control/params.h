@@ -24,8 +24,8 @@ void istripe_volume_params_free(struct istripe_volume_params *params);
 
 /*
  * Tells one path's sessions from another's: another login ends a path's old session only while
- * this stays the same (RFC 7143 6.3.5: the initiator's name, the target's, the portal, the ISID), and
- * the reset after it reaches the same LUN.
+ * this stays the same (RFC 7143 6.3.5: the initiator's name, the target's, the portal, the ISID),
+ * and the reset after it reaches the same LUN.
  */
 u32 istripe_path_params_fingerprint(const struct istripe_path_params *path,
 				    const char *initiator_name);
