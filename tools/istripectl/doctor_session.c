@@ -157,9 +157,10 @@ static void digest_check(struct doctor *doctor, const struct doctor_path *path, 
 			.measured = alloc_printf("%s=%s by crc32c-generic", key, value),
 			.wanted = alloc_text("CRC32C by the processor's instruction, or None"),
 			/* libcrc32c keeps the driver that it has begun with. */
-			.next = alloc_printf("%s # and boot; or: istripectl down %s && echo None > %s && istripectl up %s",
+			.next = alloc_printf("%s # and boot; or: %s %s && echo None > %s && %s %s",
 					     "echo crc32c-intel > /etc/modules-load.d/crc32c.conf",
-					     doctor->volume, file, doctor->volume),
+					     "istripectl down", doctor->volume, file,
+					     "istripectl up", doctor->volume),
 		},
 		"each byte costs processor time");
 	} else {

@@ -34,7 +34,7 @@ static bool tag_has(const char *tag, const char *attribute)
 	return found && found < tag + strcspn(tag, ">");
 }
 
-/* Which template a resource is made of is not looked at: any of the agent will do. */
+/* Any of the agent: the one that a resource is made of is not looked for. */
 static bool has_template(const char *text)
 {
 	bool has = false;
