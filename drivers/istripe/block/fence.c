@@ -301,10 +301,12 @@ int istripe_fence_confirm(struct istripe_path *path)
 		/* One that is being taken out serves its last tasks. */
 		live |= nexus->live || READ_ONCE(nexus->state) == ISTRIPE_NEXUS_LIVE;
 		held |= nexus->tcp_has_pages;
-		/* An earlier session has left it: that is over, also when this one is live. */
 		super |= nexus->undrained.super;
-		nexus->undrained.super = false;
 	}
+	/* An earlier session has left it: that is over, also when this one is live. */
+	if (live)
+		istripe_path_for_each_nexus(path, nexus)
+			nexus->undrained.super = false;
 	spin_unlock_bh(&leg->lock);
 	if (live && super) {
 		pr_warn("%s: the administrator says that its target carries out nothing that an earlier session has sent\n",

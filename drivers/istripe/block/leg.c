@@ -691,7 +691,7 @@ static void nexus_owe_drain(struct istripe_nexus *nexus)
 	};
 }
 
-/* Nobody has fenced it. Adds to @writes that waited; true: I/O has waited or failed for that. */
+/* Without a fence. Adds to @writes that waited; true: I/O has waited or failed for that. */
 static bool nexus_go_without_fence(struct istripe_nexus *nexus, u32 *writes, struct list_head *list)
 {
 	bool waits = nexus->unfenced || !list_empty(&nexus->awaiting_fence);

@@ -71,12 +71,12 @@ static bool nexus_bars_supers(const struct istripe_nexus *nexus, struct istripe_
 		return true;
 	if (!nexus->wanted)
 		return false;
-	if (!nexus->live)
+	if (!nexus->live) {
 		istripe_reason_set(why,
 				   "leg %u path %u is down: superblocks are written when all paths are up",
 				   leg, path);
-	if (!nexus->live)
 		return true;
+	}
 	if (!READ_ONCE(nexus->leg->volume->metadata.wipes) || !nexus->undrained.any)
 		return false;
 	/* The port takes no I/O yet, see fence_wipes(), or is in another portal group. */
