@@ -205,10 +205,9 @@ def nics_come_and_go():
 
     def churn():
         while not over.wait(0.2):
-            run("ip", "link", "add", "passing", "up", "type", "dummy")
+            run("ip", "link", "add", "passing", "up", "type", "veth", "peer", "name", "passing1")
             run("ip", "link", "del", "passing")
 
-    run("modprobe", "dummy", "numdummies=0")
     churning = threading.Thread(target=churn)
     churning.start()
     try:
