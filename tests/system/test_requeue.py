@@ -503,9 +503,16 @@ def test_those_behind_a_ghost_leave_tags(make_server, make_volume, links):
     """
     def read_on():
         with Direct(legs.device) as disk:
-            while not over.wait(0.05):
+            while not over.wait(0.02):
                 disk.read(place(1, 1), BLOCK)
+                answered.append(True)
 
+    def bulk():
+        for _ in range(PART, WAITING):
+            time.sleep(0.05)
+            yield pool.submit(legs.write, 0)
+
+    answered = []
     legs, over = TwoPaths(make_server, make_volume, links, 1, "auto"), threading.Event()
     with (Direct(legs.device) as disk, ThreadPoolExecutor(WAITING + 1) as pool,
           on_failure(legs.volume.force_down), on_failure(over.set)):
@@ -518,7 +525,8 @@ def test_those_behind_a_ghost_leave_tags(make_server, make_volume, links):
             assert in_time(disk.read, place(1, 1), BLOCK) == bytes(BLOCK)
             time.sleep(STUCK_S)
             reader = pool.submit(read_on)
-            waiting += [pool.submit(legs.write, 0) for _ in range(PART, WAITING)]
+            wait_for("reads", lambda: len(answered) > 10, LIMIT_S)
+            waiting += bulk()
             wait_for("so many to be kept that a tag is left",
                      lambda: legs.kept() > WAITING - DEPTH, LIMIT_S)
             goes_on(disk, 100)
