@@ -20,11 +20,7 @@ bool pacemaker_is_used(void)
 
 bool pacemaker_may_have(const char *name)
 {
-	char *unit = alloc_printf("istripe@%s.service", name);
-	bool may = pacemaker_is_used() && !unit_is_enabled(unit);
-
-	free(unit);
-	return may;
+	return pacemaker_is_used() && !unit_of_volume_is_enabled(name);
 }
 
 static bool tag_has(const char *tag, const char *attribute)

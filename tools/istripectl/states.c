@@ -171,15 +171,6 @@ static void volume_add(struct states *states, const char *name)
 	free(device);
 }
 
-static bool is_missing(const char *name)
-{
-	char *unit = alloc_printf("istripe@%s.service", name);
-	bool enabled = unit_is_enabled(unit);
-
-	free(unit);
-	return enabled;
-}
-
 /* Those that the kernel should have: it may lack what they need, or their file has a fault. */
 static void missing_add(struct states *states, const struct file_names *known)
 {
@@ -192,7 +183,8 @@ static void missing_add(struct states *states, const struct file_names *known)
 		return;
 	conf_list(&files, &ignored);
 	for (i = 0; i < files.count; i++) {
-		if (file_names_have(known, files.items[i]) || !is_missing(files.items[i]))
+		if (file_names_have(known, files.items[i]) ||
+		    !unit_of_volume_is_enabled(files.items[i]))
 			continue;
 		at = state_add(states, files.items[i], STATES_NONE, STATES_NONE, "down",
 			       "in its file, but not configured", NULL);

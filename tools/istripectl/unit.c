@@ -2,6 +2,7 @@
 /* Units of systemd. */
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "file.h"
 #include "place.h"
 #include "text.h"
@@ -34,4 +35,13 @@ bool unit_is_enabled(const char *unit)
 	file_names_free(&names);
 	free(dir);
 	return found;
+}
+
+bool unit_of_volume_is_enabled(const char *name)
+{
+	char *unit = alloc_printf("istripe@%s.service", name);
+	bool enabled = unit_is_enabled(unit);
+
+	free(unit);
+	return enabled;
 }

@@ -13,4 +13,12 @@
  */
 bool unit_is_enabled(const char *unit);
 
+/**
+ * unit_of_volume_is_enabled() - whether a volume comes up at boot
+ * @name: the volume
+ *
+ * Return: whether its unit is enabled.
+ */
+bool unit_of_volume_is_enabled(const char *name);
+
 #endif
