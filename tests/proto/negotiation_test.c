@@ -30,6 +30,7 @@ static const struct declared_row {
 	{ 262144, "", -EPROTO },
 	{ 262144, "Reject", -EPROTO },
 	{ 262144, "NotUnderstood", -EPROTO },
+	{ 262144, "Irrelevant", -EPROTO },
 	{ 262144, "Yes", -EPROTO },
 };
 

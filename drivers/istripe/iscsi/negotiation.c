@@ -296,23 +296,18 @@ static int offer_take(struct istripe_negotiation *n, u32 key, const struct istri
 	return put_value(reply, key, value);
 }
 
-/* A declaration of the target is its own, never ours; without one of its own it may refuse ours. */
-static int wire_find(const struct istripe_negotiation *n, const struct istripe_text_pair *p)
+/* A declaration of the target is its own, never ours. */
+static int wire_find(const char *name)
 {
-	int refused = -ENOENT;
 	u32 key;
 
 	for (key = 0; key < ISTRIPE_KEY_COUNT; key++) {
 		const struct istripe_key_rule *rule = istripe_key_rule(key);
 
-		if (strcmp(wire_name(rule), p->key))
-			continue;
-		if (rule->type != ISTRIPE_KEY_TYPE_DECLARED)
+		if (rule->type != ISTRIPE_KEY_TYPE_DECLARED && !strcmp(wire_name(rule), name))
 			return key;
-		if (n->offered & BIT(key) && value_is_reserved(p))
-			refused = key;
 	}
-	return refused;
+	return -ENOENT;
 }
 
 static bool name_is_of_login(const char *name)
@@ -350,7 +345,7 @@ static int stranger_take(struct istripe_negotiation *n, const struct istripe_tex
 int istripe_negotiation_receive(struct istripe_negotiation *n, const struct istripe_text_pair *p,
 				struct istripe_text_writer *reply)
 {
-	int key = wire_find(n, p);
+	int key = wire_find(p->key);
 	const struct istripe_key_rule *rule;
 
 	if (key < 0)
