@@ -430,6 +430,17 @@ int istripe_control_req_tm_response(struct istripe_conn *conn)
 	return 0;
 }
 
+bool istripe_control_req_ends(const struct istripe_session *session, u32 itt)
+{
+	const struct istripe_control_req *control_req = &session->control_req;
+
+	/* Pairs with the release in control_req_run(): what follows is the tag's. */
+	if (istripe_itt_slot(smp_load_acquire(&control_req->itt)) != ISTRIPE_SLOT_TASK_MANAGEMENT)
+		return false;
+	return READ_ONCE(control_req->function) != ISCSI_TM_FUNC_ABORT_TASK ||
+	       READ_ONCE(control_req->referenced_itt) == itt;
+}
+
 bool istripe_control_req_rejected(struct istripe_conn *conn, u32 itt)
 {
 	u16 slot = istripe_itt_slot(itt);

@@ -133,6 +133,9 @@ void istripe_session_logout(struct istripe_session *session);
 /* A task management response. Returns 0; one that nobody waits for any more is ignored. */
 int istripe_control_req_tm_response(struct istripe_conn *conn);
 
+/* Is a request under way that ends the task @itt, by itself or with all of the LUN's? */
+bool istripe_control_req_ends(const struct istripe_session *session, u32 itt);
+
 /*
  * A Reject of the task management request @itt says as much as the response "function rejected":
  * the session can go on. One of a ping shows that the target lives. Returns true when that request

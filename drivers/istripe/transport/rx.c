@@ -260,7 +260,8 @@ static int receive_data_in_end(struct istripe_conn *conn)
 /* GOOD after a Reject: one of them is wrong. */
 static int response_check_rejected(struct istripe_conn *conn, const struct istripe_task *task)
 {
-	if (!test_bit(ISTRIPE_TASK_REJECTED, &task->flags) ||
+	if (!(READ_ONCE(task->flags) &
+	      (BIT(ISTRIPE_TASK_REJECTED) | BIT(ISTRIPE_TASK_DATA_REJECTED))) ||
 	    istripe_sense_verdict(task->status, &task->sense) != ISTRIPE_SCSI_GOOD)
 		return 0;
 	return istripe_rx_reject(conn, -EPROTO, "GOOD for task 0x%08x, which it has rejected",
@@ -459,6 +460,22 @@ static bool response_command_rejected(struct istripe_conn *conn, u8 opcode, u32 
 	return true;
 }
 
+/*
+ * Data of a command that is answered, or that task management ends: the target has forgotten it
+ * (SPDK rejects them then). They are sent to their end until its answer says that it is gone.
+ */
+static bool response_data_are_late(struct istripe_conn *conn, u32 itt)
+{
+	struct istripe_task *task = istripe_session_find_task(conn->session, conn, itt);
+
+	if (!task)
+		return true;
+	if (!istripe_control_req_ends(conn->session, itt))
+		return false;
+	set_bit(ISTRIPE_TASK_DATA_REJECTED, &task->flags);
+	return true;
+}
+
 static int response_reject(struct istripe_conn *conn)
 {
 	struct istripe_receive *rx = &conn->rx;
@@ -468,8 +485,17 @@ static int response_reject(struct istripe_conn *conn)
 
 	if (rx->pdu.reject_reason == ISCSI_REASON_IMM_CMD_REJECT)
 		return ret ? 0 : response_crowded(conn, opcode, itt);
-	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC && istripe_control_req_rejected(conn, itt))
+	/* Also one that comes too late, as a response would. */
+	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC) {
+		istripe_control_req_rejected(conn, itt);
 		return 0;
+	}
+	if (!ret && opcode == ISCSI_OP_SCSI_DATA_OUT && response_data_are_late(conn, itt)) {
+		pr_notice_ratelimited("%s: the target rejects late data of task 0x%08x: %s\n",
+				      conn->session->label, itt,
+				      istripe_pdu_reject_reason_name(rx->pdu.reject_reason));
+		return 0;
+	}
 	if (!ret && (opcode == ISCSI_OP_SCSI_CMD || opcode == ISCSI_OP_SCSI_DATA_OUT) &&
 	    response_command_rejected(conn, opcode, itt))
 		return 0;

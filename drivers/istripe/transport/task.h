@@ -63,6 +63,7 @@ enum istripe_task_flag {
 	ISTRIPE_TASK_SENT,		/* the command PDU has a CmdSN and is on its way */
 	ISTRIPE_TASK_REJECTED,		/* the target has rejected a PDU of it */
 	ISTRIPE_TASK_REJECTED_ONCE,	/* ... and may take it when it is sent again */
+	ISTRIPE_TASK_DATA_REJECTED,	/* ... of its data, while task management is to end it */
 	ISTRIPE_TASK_SOLICITED,		/* on the transmit side's list for its R2Ts */
 };
 

@@ -75,7 +75,7 @@ class Scenario:
     """One row of a table.
 
     hooks: {name: async function(run, conn, what)}: on_connect, on_login (Login Request),
-        on_command (Task), on_data_out, on_nop, on_tmf, on_logout (PDU); true: the step is done.
+        on_command (Task), on_data_out, on_late_data (of no task any more), on_nop, on_tmf, on_logout (PDU); true: the step is done.
         on_header (PDU, its data are still to be read): the rest is read in any case.
         before_send (PDU, numbered) returns None or what to send instead, a list.
         login_pairs(conn, request, pairs, ready) returns the pairs to answer, and whether the stage

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import errno
 import socket
 
@@ -329,6 +330,19 @@ def answered_early(name, moment, expect, status, sense=b"", **more):
                     settings={"MaxRecvDataSegmentLength": 512}, **more)
 
 
+async def reject_late(run, conn, pdu):
+    """SPDK: the task has gone."""
+    await conn.reject(pdu, 9)
+    return True
+
+
+def rejected_late(name, moment, *args, **more):
+    """The target has forgotten the write that it has answered, and rejects the data that come."""
+    row = answered_early(f"{name}, the data are rejected,", moment, *args, **more)
+    return dataclasses.replace(row, hooks={**row.hooks, "on_late_data": reject_late},
+                               says="the target rejects late data of task")
+
+
 #: A write that is refused for good.
 REFUSED = {"times": 1000, "io": "long", "allow": ("error, dev istripe",)}
 
@@ -370,6 +384,9 @@ R2TS = [
                        RESERVATION_CONFLICT, **REFUSED),
         answered_early("no space", moment, io_error(errno.ENOSPC), CHECK_CONDITION,
                        fixed_sense(7, 0x27, 7), **REFUSED))),
+    rejected_late("BUSY", WITHIN_R2T, WORKS, BUSY),
+    rejected_late("no space", WITHIN_R2T, io_error(errno.ENOSPC), CHECK_CONDITION,
+                  fixed_sense(7, 0x27, 7), **REFUSED),
     # A loss, and the write fails as a lost one does.
     Scenario("early: BUSY, always, and the data are not taken", not_served(errno.ENOLINK),
              on_write(not_taken(BUSY)), path={**SOLICITED, "send_buffer_bytes": 16384},

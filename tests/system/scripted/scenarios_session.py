@@ -176,6 +176,10 @@ async def one_r2t(run, conn, task):
     await run.target.r2t(conn, task, 0, 4096)
 
 
+async def whole_r2t(run, conn, task):
+    await run.target.r2t(conn, task, 0, task.edtl)
+
+
 async def reject_and_tell(run, conn, task):
     """As RFC 7143 11.17 wants it of a command that was a task already."""
     await conn.reject(task.pdu, 9)
@@ -383,7 +387,42 @@ async def slow_at_first(run, conn, pdu):
     return await no_reset(run, conn, pdu)
 
 
+async def reject_then_abort(run, conn, pdu):
+    """SPDK: the data that it has not taken yet belong to no task now."""
+    task = conn.session.tasks.get(pdu.referenced_itt)
+    while task and task.opcode == WRITE_16 and not task.data.empty():
+        await conn.reject(task.data.get_nowait(), 9)
+    return False
+
+
+async def reject_then_good(run, conn, pdu):
+    task = conn.session.tasks.get(pdu.referenced_itt)
+    await reject_then_abort(run, conn, pdu)
+    await run.target.respond(conn, task, Result())
+    return False
+
+
+async def late_reject(run, conn, pdu):
+    """The abort is rejected when the reset is asked for."""
+    if "abort" not in run.memory:
+        run.memory["abort"] = pdu
+        return True
+    if run.memory["abort"]:
+        await conn.reject(run.memory["abort"], 4)
+        run.memory["abort"] = None
+    return False
+
+
 OVERDUES = [
+    Scenario("overdue: a write, and its data are rejected at the abort", WORKS,
+             dict(**instead(one_r2t, opcode=WRITE_16), on_tmf=reject_then_abort), path=SOLICITED,
+             volume=OVERDUE, says="the target rejects late data of task"),
+    Scenario("overdue: a write, its data are rejected at the abort, then GOOD",
+             reconnects("GOOD for task .*, which it has rejected"),
+             dict(**instead(whole_r2t, opcode=WRITE_16), on_tmf=reject_then_good), path=SOLICITED,
+             volume=OVERDUE),
+    Scenario("overdue: the abort is rejected too late", WORKS,
+             dict(**instead(), on_tmf=late_reject), volume=OVERDUE),
     tmf("aborted", WORKS, ["do"]),
     tmf("answered, then no such task", WORKS, ["late"]),
     # Another host has aborted it, and nobody answers it: it is sent again at once.

@@ -216,7 +216,9 @@ class Target:
     async def data_out(self, conn, pdu):
         session = conn.session
         task = session.tasks.get(pdu.itt)
-        if task and not await self.run.hook("on_data_out", conn, pdu):
+        if not task:
+            await self.run.hook("on_late_data", conn, pdu)
+        elif not await self.run.hook("on_data_out", conn, pdu):
             task.data.put_nowait(pdu)
         # Unsolicited data follow their command at once, also when that waits for others.
         if any(early.itt == pdu.itt for _, early in session.early.values()):
