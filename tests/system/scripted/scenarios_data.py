@@ -339,8 +339,7 @@ async def reject_late(run, conn, pdu):
 def rejected_late(name, moment, *args, **more):
     """The target has forgotten the write that it has answered, and rejects the data that come."""
     row = answered_early(f"{name}, the data are rejected,", moment, *args, **more)
-    return dataclasses.replace(row, hooks={**row.hooks, "on_late_data": reject_late},
-                               says="the target rejects late data of task")
+    return dataclasses.replace(row, hooks={**row.hooks, "on_late_data": reject_late})
 
 
 #: A write that is refused for good.
@@ -384,7 +383,7 @@ R2TS = [
                        RESERVATION_CONFLICT, **REFUSED),
         answered_early("no space", moment, io_error(errno.ENOSPC), CHECK_CONDITION,
                        fixed_sense(7, 0x27, 7), **REFUSED))),
-    rejected_late("BUSY", WITHIN_R2T, WORKS, BUSY),
+    rejected_late("BUSY", WITHIN_R2T, WORKS, BUSY, says="the target rejects late data of task"),
     rejected_late("no space", WITHIN_R2T, io_error(errno.ENOSPC), CHECK_CONDITION,
                   fixed_sense(7, 0x27, 7), **REFUSED),
     # A loss, and the write fails as a lost one does.

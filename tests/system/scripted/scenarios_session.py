@@ -398,7 +398,8 @@ async def reject_then_abort(run, conn, pdu):
 async def reject_then_good(run, conn, pdu):
     task = conn.session.tasks.get(pdu.referenced_itt)
     await reject_then_abort(run, conn, pdu)
-    await run.target.respond(conn, task, Result())
+    if task:
+        await run.target.respond(conn, task, Result())
     return False
 
 
