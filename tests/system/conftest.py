@@ -319,11 +319,14 @@ def udev_rules():
 
 @pytest.fixture
 def make_server(laboratory):
-    """make_server(address): the scripted target, at a port of its own of each link; "::": IPv6."""
+    """make_server(address, port): the scripted target, at each link; "::": IPv6. Without port: any.
+
+    At the end what the initiator has done wrong with it fails the test, see Server.unexpected().
+    """
     made = []
 
-    def make(address="0.0.0.0"):
-        made.append(Server(address, 0, network.NETNS).start())
+    def make(address="0.0.0.0", port=0):
+        made.append(Server(address, port, network.NETNS).start())
         return made[-1]
 
     yield make

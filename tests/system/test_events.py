@@ -29,7 +29,6 @@ from lab.shell import read, run, udev_settle, wait_for, write
 from lab.uevents import Uevents
 from scripted.alua import OPTIMIZED, STANDBY, Groups
 from scripted.scenario import HONEST, Scenario
-from scripted.server import Server
 from scripted.steps import refuse
 
 MIB = 1 << 20
@@ -385,33 +384,30 @@ def test_more_connections(volume, events, links):
     assert actions(events) == []
 
 
-def test_a_link_local_portal(make_volume, events, links):
+def test_a_link_local_portal(make_server, make_volume, events, links):
     """As sysfs shows it, with its interface."""
     nic, peer = links[0].nic, links[0].peer
     wait_for("the address", lambda: "tentative" not in run("ip", "addr", "show", "dev", nic))
     shown = run("ip", "-6", "addr", "show", "dev", peer, "scope", "link", netns=network.NETNS)
     address = re.search(r"inet6 (fe80:\S+)/", shown).group(1)
-    server = Server("::", netns=network.NETNS).start()
-    try:
-        volume = make_volume(istripe.Named(server.target.settings.name), path={
-            **PATH, "portal": f"[{address}%{nic}]:{server.port}"})
-        volume.enable()
-        network.kill_connections(port=server.port)
-        failed = events.wait("PATH_FAILED")
-        assert re.fullmatch(rf"\[{address}%\d+\]:{server.port}", failed["ISTRIPE_PORTAL"])
-        assert failed["ISTRIPE_PORTAL"] == read(volume.path_sysfs() / "portal")
-        volume.disable()
-    finally:
-        server.stop()
+    server = make_server("::")
+    volume = make_volume(istripe.Named(server.target.settings.name), path={
+        **PATH, "portal": f"[{address}%{nic}]:{server.port}"})
+    volume.enable()
+    network.kill_connections(port=server.port)
+    failed = events.wait("PATH_FAILED")
+    assert re.fullmatch(rf"\[{address}%\d+\]:{server.port}", failed["ISTRIPE_PORTAL"])
+    assert failed["ISTRIPE_PORTAL"] == read(volume.path_sysfs() / "portal")
+    volume.disable()
 
 
-def test_a_link_local_portal_of_a_nic_made_anew(make_volume, links):
+def test_a_link_local_portal_of_a_nic_made_anew(make_server, make_volume, links):
     """The NIC has another number then, and so has the scope of the portal's address."""
     link, address = links[0], "fe80::55:2"
     peer = [f"{address}/64", "dev", link.peer]
     run("ip", "addr", "add", *peer, "nodad", netns=network.NETNS)
     wait_for("the address", lambda: "tentative" not in run("ip", "addr", "show", "dev", link.nic))
-    server = Server("::", netns=network.NETNS).start()
+    server = make_server("::")
     try:
         volume = make_volume(istripe.Named(server.target.settings.name), path={
             **PATH, "portal": f"[{address}%{link.nic}]:{server.port}", "nic": link.nic,
@@ -427,7 +423,6 @@ def test_a_link_local_portal_of_a_nic_made_anew(make_volume, links):
         volume.wait_state("live")
         volume.disable()
     finally:
-        server.stop()
         run("ip", "addr", "del", *peer, netns=network.NETNS, check=False)
 
 

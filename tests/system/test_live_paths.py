@@ -17,11 +17,9 @@ from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, run, status, wait_for, write
 from scripted import scsi
 from scripted.scenario import Scenario
-from scripted.server import Server
 
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 64 * MIB
-SCRIPTED_PORT = 3264
 #: On a busy machine the target may be slow to answer a ping.
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 20000,
          "login_timeout_ms": 10000}
@@ -350,24 +348,20 @@ def test_not_while_the_volume_is_down(one_path, links):
     assert busy.value.errno == errno.EBUSY
 
 
-def test_reconnect_of_one_session_of_two_connections(link, make_volume):
+def test_reconnect_of_one_session_of_two_connections(make_server, link, make_volume):
     """mcs: the session ends without a command, and the next one has both."""
-    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
-    try:
-        server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
-        volume = make_volume(Named(server.target.settings.name), path={
-            **QUICK, "portal": server.portal, "multi": "mcs", "connections": 2})
-        with verified_io(volume.enable()):
+    server = make_server(link.address)
+    server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
+    volume = make_volume(Named(server.target.settings.name), path={
+        **QUICK, "portal": server.portal, "multi": "mcs", "connections": 2})
+    with verified_io(volume.enable()):
+        wait_session(volume, 2)
+        for count in range(1, 4):
+            run(TOOL, "reconnect", "--force", volume.name)
+            assert volume.reconnects() == count
             wait_session(volume, 2)
-            for count in range(1, 4):
-                run(TOOL, "reconnect", "--force", volume.name)
-                assert volume.reconnects() == count
-                wait_session(volume, 2)
-        assert int(read(volume.path_sysfs() / "faults")) == 0
-        volume.disable()
-        assert server.violations() == []
-    finally:
-        server.stop()
+    assert int(read(volume.path_sysfs() / "faults")) == 0
+    volume.disable()
 
 
 @pytest.mark.timeout_s(900)
@@ -401,23 +395,19 @@ def test_connections_as_they_are(one_path):
     assert len(network.established()) == 2 and volume.reconnects() == 0
 
 
-def test_one_session_of_more_connections(link, make_volume):
+def test_one_session_of_more_connections(make_server, link, make_volume):
     """mcs: the session ends, at a moment of its choosing, and the next one has them."""
-    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
-    try:
-        server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
-        volume = make_volume(Named(server.target.settings.name), path={
-            **QUICK, "portal": server.portal, "multi": "mcs", "connections": 1})
-        device = volume.enable()
-        with verified_io(device):
-            for count in (4, 2):
-                write(volume.path / "connections", count)
-                wait_session(volume, count)
-        assert int(read(volume.path_sysfs() / "faults")) == 0
-        volume.disable()
-        assert server.violations() == []
-    finally:
-        server.stop()
+    server = make_server(link.address)
+    server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
+    volume = make_volume(Named(server.target.settings.name), path={
+        **QUICK, "portal": server.portal, "multi": "mcs", "connections": 1})
+    device = volume.enable()
+    with verified_io(device):
+        for count in (4, 2):
+            write(volume.path / "connections", count)
+            wait_session(volume, count)
+    assert int(read(volume.path_sysfs() / "faults")) == 0
+    volume.disable()
 
 
 def test_tasks_are_finished_first(one_path, links):

@@ -3,26 +3,20 @@
 
 import pytest
 
-from lab import network
 from lab.disk import Direct, noise, same
 from lab.ghost import CALM, KIB, state, volume_over
 from lab.istripe import EnableError
 from lab.istripectl import TOOL
 from lab.shell import read, status, wait_for, write
 from scripted.scenario import Scenario
-from scripted.server import Server
 
 NUMBER = "serial.ISTRIPE.SCRIPTED TARGET."
 
 
 @pytest.fixture
-def nameless(laboratory):
+def nameless(server):
     """A scripted target whose LUN has a serial number only."""
-    server = Server("0.0.0.0", 3270, network.NETNS).start()
-    target = server.load(Scenario("nameless", disk={"without": (0x83,)}))
-    yield server, target
-    server.stop()
-    assert server.violations() == []
+    return server, server.load(Scenario("nameless", disk={"without": (0x83,)}))
 
 
 def serves(volume):

@@ -12,11 +12,9 @@ from lab.istripe import INITIATOR, Named
 from lab.shell import read, run, status, wait_for
 from scripted.conn import Drop
 from scripted.scenario import Scenario
-from scripted.server import Server
 from scripted.steps import drop, on_read, on_write
 
 KIB, MIB = 1 << 10, 1 << 20
-SCRIPTED_PORT = 3263
 #: On a busy machine the target may be slow to answer a ping.
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 20000,
          "login_timeout_ms": 10000}
@@ -223,25 +221,21 @@ async def only_one(target, conn, pdu):
 
 
 @pytest.mark.parametrize("multi", ["sessions", "mcs"])
-def test_start_while_others_cannot_log_in(link, make_volume, multi):
+def test_start_while_others_cannot_log_in(make_server, link, make_volume, multi):
     """One session is enough to come up; the others come when they can."""
-    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
-    try:
-        scenario = Scenario("only one session", hooks={"on_login": only_one}, armed=True,
-                            settings={"MaxConnections": 1})
-        server.load(scenario, size_bytes=16 * MIB)
-        volume = make_volume(Named(server.target.settings.name), path={
-            **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
-        device = volume.enable()
-        assert volume.state() == state(volume) == "degraded"
-        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=64")
-        server.target.run.armed = False
-        wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
-        run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=64")
-        volume.disable()
-        assert server.violations() == []
-    finally:
-        server.stop()
+    server = make_server(link.address)
+    scenario = Scenario("only one session", hooks={"on_login": only_one}, armed=True,
+                        settings={"MaxConnections": 1})
+    server.load(scenario, size_bytes=16 * MIB)
+    volume = make_volume(Named(server.target.settings.name), path={
+        **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
+    device = volume.enable()
+    assert volume.state() == state(volume) == "degraded"
+    run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=64")
+    server.target.run.armed = False
+    wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
+    run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=64")
+    volume.disable()
 
 
 DEADLY = pytest.mark.allow_log("error, dev istripe", "a write that no session survives")
@@ -249,24 +243,21 @@ DEADLY = pytest.mark.allow_log("error, dev istripe", "a write that no session su
 
 @DEADLY
 @pytest.mark.parametrize("multi", ["sessions", "mcs"])
-def test_a_write_that_ends_every_session(link, make_volume, multi):
+def test_a_write_that_ends_every_session(make_server, link, make_volume, multi):
     """It fails when its time is over; it does not end one session after the other for ever."""
-    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
-    try:
-        server.load(Scenario("deadly write", hooks=on_write(drop), times=10000,
-                             settings={"MaxConnections": 4}), size_bytes=16 * MIB)
-        volume = make_volume(Named(server.target.settings.name), recovery_timeout_ms=3000, path={
-            **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
-        device = volume.enable()
-        server.target.run.armed = True
-        code, _ = status("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1",
-                         timeout_s=60)
-        assert code == 1
-        server.target.run.armed = False
-        wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
-        run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
-    finally:
-        server.stop()
+    server = make_server(link.address)
+    server.load(Scenario("deadly write", hooks=on_write(drop), times=10000,
+                         settings={"MaxConnections": 4}), size_bytes=16 * MIB)
+    volume = make_volume(Named(server.target.settings.name), recovery_timeout_ms=3000, path={
+        **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
+    device = volume.enable()
+    server.target.run.armed = True
+    code, _ = status("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1",
+                     timeout_s=60)
+    assert code == 1
+    server.target.run.armed = False
+    wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
+    run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
 
 
 HOLD_S = 3
@@ -279,23 +270,19 @@ async def end_late(run, conn, _task):
     conn.close()
 
 
-def test_an_old_read_that_loses_two_sessions(link, make_volume):
+def test_an_old_read_that_loses_two_sessions(make_server, link, make_volume):
     """The path has never been down: recovery_timeout_ms has not begun for what others can serve."""
-    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
-    try:
-        target = server.load(Scenario("ends late", hooks=on_read(end_late), times=2),
-                             size_bytes=16 * MIB)
-        volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
-                             path={**QUICK, "portal": server.portal, "connections": 4})
-        device = volume.enable()
-        server.arm()
-        run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k", "count=1")
-        wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
-        assert target.run.hits == 2
-        assert sum(int(value) for value in values(volume, "faults")) == 2
-        assert server.violations() == []
-    finally:
-        server.stop()
+    server = make_server(link.address)
+    target = server.load(Scenario("ends late", hooks=on_read(end_late), times=2),
+                         size_bytes=16 * MIB)
+    volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
+                         path={**QUICK, "portal": server.portal, "connections": 4})
+    device = volume.enable()
+    server.arm()
+    run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k", "count=1")
+    wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
+    assert target.run.hits == 2
+    assert sum(int(value) for value in values(volume, "faults")) == 2
 
 
 async def the_last_stays_away(run, conn, _task):
@@ -312,26 +299,23 @@ async def banned(run, conn, pdu):
 
 
 @DEADLY
-def test_nothing_waits_for_ever_for_a_session_that_stays_away(link, make_volume):
+def test_nothing_waits_for_ever_for_a_session_that_stays_away(make_server, link, make_volume):
     """What it has left may still be carried out: it waits, which has an end. The others serve."""
-    server = Server(link.address, SCRIPTED_PORT, network.NETNS).start()
-    try:
-        target = server.load(Scenario("one stays away", times=10000, hooks={
-            **on_write(the_last_stays_away), "on_login": banned}), size_bytes=16 * MIB)
-        volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
-                             path={**QUICK, "portal": server.portal, "connections": 3})
-        device = volume.enable()
-        server.arm()
-        write_once = ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
-        assert status(*write_once, timeout_s=60)[0] == 1
-        assert target.run.memory["banned"]
-        # Where a processor stood still, all of them may have been away for that long.
-        wait_for("the others", lambda: state(volume) in ("degraded", "live"), 60)
-        run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k", "count=1", "skip=8")
-        assert read(volume.sysfs() / "state") != "failed"
-        target.run.armed = False
-        target.run.memory["banned"] = None
-        wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
-        run(*write_once)
-    finally:
-        server.stop()
+    server = make_server(link.address)
+    target = server.load(Scenario("one stays away", times=10000, hooks={
+        **on_write(the_last_stays_away), "on_login": banned}), size_bytes=16 * MIB)
+    volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
+                         path={**QUICK, "portal": server.portal, "connections": 3})
+    device = volume.enable()
+    server.arm()
+    write_once = ("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=4k", "count=1")
+    assert status(*write_once, timeout_s=60)[0] == 1
+    assert target.run.memory["banned"]
+    # Where a processor stood still, all of them may have been away for that long.
+    wait_for("the others", lambda: state(volume) in ("degraded", "live"), 60)
+    run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=4k", "count=1", "skip=8")
+    assert read(volume.sysfs() / "state") != "failed"
+    target.run.armed = False
+    target.run.memory["banned"] = None
+    wait_for("all sessions", lambda: volume.state() == state(volume) == "live", 60)
+    run(*write_once)
