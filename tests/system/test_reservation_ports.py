@@ -10,7 +10,10 @@ from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, wait_for
 from scripted.alua import OFFLINE, OPTIMIZED, TRANSITIONING, UNAVAILABLE, Groups
 from scripted.scenario import HONEST
+from scripted.scsi import Refuse
 
+#: REPORTED LUNS DATA HAS CHANGED.
+LUNS_CHANGED = (6, 0x3F, 0x0E)
 PATH = {"login_timeout_ms": 10000, "default_time2wait": 0}
 
 
@@ -42,19 +45,35 @@ def undisturbed(volume):
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
 
 
-def takes_io(volume, groups):
-    """All ports do. What is due over the second one is done before it gets any."""
+def takes_io(volume, groups, told=""):
+    """All ports do. What is due over the second one is done before it gets any.
+
+    told: that LUNs have changed, for which everything is asked once more: to the first command that
+    follows READ KEYS, or to the first that registers.
+    """
     seen = []
     port = groups.ports[1]
     before = port.served
-    port.when_registered = lambda _nexus: seen.append(port.served)
+
+    def registers(_nexus):
+        seen.append(port.served)
+        if told == "registration" and len(seen) == 1:
+            port.when_registered = registers
+            raise Refuse(*LUNS_CHANGED)
+
+    port.when_registered = registers
+    if told == "keys":
+        port.when_read = lambda _nexus: port.attentions.append(LUNS_CHANGED)
     groups.set(OPTIMIZED, OPTIMIZED)
     volume.rescan()
-    assert seen == [before]
+    assert seen == [before] * (2 if told == "registration" else 1)
 
 
-@pytest.mark.parametrize("refuses", [UNAVAILABLE, OFFLINE, TRANSITIONING])
-def test_registered_when_the_port_takes_io(two_ports, reader, refuses):
+@pytest.mark.parametrize(("refuses", "told"), [
+    (UNAVAILABLE, ""), (OFFLINE, ""), (TRANSITIONING, ""), (OFFLINE, "keys"),
+    (OFFLINE, "registration"),
+], ids=["unavailable", "offline", "transitioning", "once-more", "once-more-at-the-end"])
+def test_registered_when_the_port_takes_io(two_ports, reader, refuses, told):
     """So is the end of it. The other path serves all the time."""
     volume, groups, (first, second) = two_ports
     device = enabled(volume)
@@ -64,7 +83,7 @@ def test_registered_when_the_port_takes_io(two_ports, reader, refuses):
         assert groups.keys == {first: KEY}
         one = reader(device)
         one.goes_on()
-        takes_io(volume, groups)
+        takes_io(volume, groups, told)
         assert groups.keys == {first: KEY, second: KEY}
         one.goes_on()
 
@@ -72,7 +91,7 @@ def test_registered_when_the_port_takes_io(two_ports, reader, refuses):
         assert ours.register(KEY, 0) == 0
         assert groups.keys == {second: KEY}
         one.goes_on()
-        takes_io(volume, groups)
+        takes_io(volume, groups, told)
         assert groups.keys == {}
         one.goes_on()
     assert one.errors == []

@@ -190,7 +190,7 @@ struct istripe_nexus {
 		bool ask;		/* leg->lock: another nexus has found a change */
 		bool told;		/* worker writes: its LUN, over its present session */
 		unsigned long asked_at;	/* leg->lock: jiffies */
-		bool due;		/* worker, ask_lock: its port took no I/O then */
+		bool due;		/* worker, ask_lock: to be registered, or @left */
 		bool joined;		/* worker: a login has registered it */
 		bool adding;		/* worker, ask_lock: ... but not seen to count yet */
 		bool ended;		/* worker: or the log has told that it stays */

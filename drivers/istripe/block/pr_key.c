@@ -517,6 +517,20 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
 	}
 }
 
+static void joining_done(const struct joining *joining)
+{
+	struct istripe_nexus *nexus = joining->nexus;
+	struct istripe_leg *leg = nexus->leg;
+
+	nexus->key.due = false;
+	nexus->key.adding = false;
+	spin_lock_bh(&leg->lock);
+	/* Else it may have been set meanwhile. */
+	if (leg->pr_key.changes == nexus->key.changes)
+		nexus->key.left = false;
+	spin_unlock_bh(&leg->lock);
+}
+
 int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = nexus->leg;
@@ -543,21 +557,16 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 		}
 		return 0;
 	}
+	nexus->key.due = joining.key || left;
 	/* Through a port that takes no I/O: when it does. */
-	nexus->key.due = (joining.key || left) && !istripe_alua_usable(nexus->found.access.state);
-	if (!(joining.key || left) || nexus->key.due || !istripe_leg_nexus_leads_here(nexus))
+	if (!nexus->key.due || !istripe_alua_usable(nexus->found.access.state) ||
+	    !istripe_leg_nexus_leads_here(nexus))
 		return 0;
 	joining.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 	ret = joining_run(&joining);
 	ret = joining_end(&joining, nexus->key.changes, ret, why);
-	if (ret >= 0) {
-		nexus->key.adding = false;
-		spin_lock_bh(&leg->lock);
-		/* Else it may have been set meanwhile. */
-		if (leg->pr_key.changes == nexus->key.changes)
-			nexus->key.left = false;
-		spin_unlock_bh(&leg->lock);
-	}
+	if (ret >= 0)
+		joining_done(&joining);
 	return ret;
 }
 
