@@ -258,6 +258,7 @@ class Three:
         self.goes_on = threading.Event()
         self.goes_on.set()
         self.groups = Groups(*[OPTIMIZED] * 3, keyed=True)
+        self.groups.standby_reserves = False
         self.servers = [make_server() for _ in range(3)]
         for server, hook, port in zip(self.servers, (self.first, self.second, self.third),
                                       self.groups.ports):

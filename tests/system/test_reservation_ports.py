@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Registrations while a port takes no I/O (ALUA): its path has its own later, before it gets any."""
+"""Registrations while a port takes no I/O (ALUA): its path has its own before it gets any."""
 
 import errno
 
 import pytest
 
-from lab.ghost import ISIDS, set_isids, state, volume_over
+from lab.ghost import ISIDS, lost, set_isids, state, volume_over
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import read, wait_for
-from scripted.alua import OFFLINE, OPTIMIZED, TRANSITIONING, UNAVAILABLE, Groups
+from scripted.alua import (
+    EXPLICIT,
+    OFFLINE,
+    OPTIMIZED,
+    STANDBY,
+    TRANSITIONING,
+    UNAVAILABLE,
+    Groups,
+)
 from scripted.scenario import HONEST
 from scripted.scsi import Refuse
 
@@ -96,6 +104,57 @@ def test_registered_when_the_port_takes_io(two_ports, reader, refuses, told):
         one.goes_on()
     assert one.errors == []
     undisturbed(volume)
+
+
+def test_registered_over_a_standby_port(two_ports, links, reader):
+    """The target serves the LUN there when it is asked to by a path that is registered."""
+    volume, groups, (first, second) = two_ports
+    groups.set(OPTIMIZED, STANDBY)
+    groups.tpgs = EXPLICIT
+    device = enabled(volume)
+    one = reader(device)
+    with Reservations(device) as ours:
+        with lost(volume, links[1], 1):
+            assert ours.register(0, KEY) == 0
+            assert ours.reserve(KEY, WRITE_EXCLUSIVE_REG_ONLY) == 0
+            assert groups.keys == {first: KEY}
+        assert groups.keys == {first: KEY, second: KEY}
+        with lost(volume, links[0], 0):
+            one.goes_on()
+            assert groups.wanted == [1]
+    assert one.errors == []
+
+
+def test_unregistered_over_a_standby_port(two_ports, links):
+    volume, groups, (first, second) = two_ports
+    groups.set(OPTIMIZED, STANDBY)
+    with Reservations(enabled(volume)) as ours:
+        assert ours.register(0, KEY) == 0
+        assert groups.keys == {first: KEY, second: KEY}
+        with lost(volume, links[1], 1):
+            assert ours.register(KEY, 0) == 0
+            assert groups.keys == {second: KEY}
+        assert groups.keys == {}
+
+
+@pytest.mark.parametrize("refuses", [True, False], ids=["refuses", "lists-none"])
+def test_not_registered_over_a_standby_port(two_ports, links, kernel_log, refuses):
+    """The path logs in all the same, and the key is not forgotten for that."""
+    volume, groups, (first, second) = two_ports
+    port = groups.ports[1]
+    groups.set(OPTIMIZED, STANDBY)
+    with Reservations(enabled(volume)) as ours:
+        with lost(volume, links[1], 1):
+            assert ours.register(0, KEY) == 0
+            groups.standby_reserves = not refuses
+            port.keys = groups.keys if refuses else {}
+        volume.rescan()
+        assert groups.keys == {first: KEY}
+        assert not kernel_log.matching("reservation key")
+        groups.standby_reserves = True
+        port.keys = groups.keys
+        volume.rescan()
+        assert groups.keys == {first: KEY, second: KEY}
 
 
 def test_released_over_the_holder(two_ports):

@@ -29,6 +29,7 @@
 struct joining {
 	struct istripe_nexus *nexus;
 	u64 key;
+	bool early;			/* its port takes no I/O: each command is tried once */
 	unsigned long deadline;		/* jiffies */
 	struct istripe_reason *refusal;	/* the first answer that was neither GOOD nor a conflict */
 };
@@ -336,8 +337,10 @@ static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, 
 		.cdb = cdb,
 		.bytes = bytes,
 		.write = write,
+		.tpgs = joining->early,
 		.known = ISTRIPE_LUN_ASKED,
 		.deadline = joining->deadline,
+		.busy_ms = joining->early,
 	};
 	int ret = istripe_lun_ask(joining->nexus->owned, &command);
 
@@ -517,6 +520,15 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
 	}
 }
 
+/*
+ * Over a port that takes no I/O nothing but the end of the session counts, not even that the key is
+ * not listed there: all is done again when it takes I/O, before it gets any.
+ */
+static bool joining_is_put_off(const struct joining *joining, int ret)
+{
+	return joining->early && ret != 0 && ret != 1 && ret != -ETIMEDOUT && ret != -ENOTCONN;
+}
+
 static void joining_done(const struct joining *joining)
 {
 	struct istripe_nexus *nexus = joining->nexus;
@@ -531,11 +543,26 @@ static void joining_done(const struct joining *joining)
 	spin_unlock_bh(&leg->lock);
 }
 
+/* A login is admitted after the change only; a live nexus asks again until then. */
+static void joining_awaits_change(struct istripe_nexus *nexus)
+{
+	if (!READ_ONCE(nexus->live))
+		return;
+	/* Its port takes I/O for us when it is registered. */
+	nexus->found.access = nexus->access;
+	istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
+}
+
 int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 {
+	u8 state = nexus->found.access.state;
 	struct istripe_leg *leg = nexus->leg;
 	struct istripe_reason refusal = {};
-	struct joining joining = { .nexus = nexus, .refusal = &refusal };
+	struct joining joining = {
+		.nexus = nexus,
+		.early = !istripe_alua_usable(state),
+		.refusal = &refusal,
+	};
 	bool left;
 	int ret;
 
@@ -549,21 +576,18 @@ int istripe_pr_key_join(struct istripe_nexus *nexus, struct istripe_reason *why)
 	left = nexus->key.left || nexus->key.adding;
 	spin_unlock_bh(&leg->lock);
 	if (nexus->key.changes & 1) {
-		/* A login is admitted after the change only; a live nexus asks again until then. */
-		if (READ_ONCE(nexus->live)) {
-			/* Its port takes I/O for us when it is registered. */
-			nexus->found.access = nexus->access;
-			istripe_nexus_event(nexus, ISTRIPE_NEXUS_ACCESS);
-		}
+		joining_awaits_change(nexus);
 		return 0;
 	}
 	nexus->key.due = joining.key || left;
-	/* Through a port that takes no I/O: when it does. */
-	if (!nexus->key.due || !istripe_alua_usable(nexus->found.access.state) ||
+	/* A transition is over soon, and some targets answer nothing until then. */
+	if (!nexus->key.due || state == SCSI_ACCESS_STATE_TRANSITIONING ||
 	    !istripe_leg_nexus_leads_here(nexus))
 		return 0;
 	joining.deadline = jiffies + msecs_to_jiffies(ANSWERS_MS);
 	ret = joining_run(&joining);
+	if (joining_is_put_off(&joining, ret))
+		return 0;
 	ret = joining_end(&joining, nexus->key.changes, ret, why);
 	if (ret >= 0)
 		joining_done(&joining);

@@ -9,6 +9,9 @@
  * this host was preempted, the key is forgotten until it is registered through the disk again. One
  * that was never live, and so has no registration to lose, is refused then.
  *
+ * Ports that take I/O decide that. Through another one the nexus is registered if that is possible:
+ * the target may hand the LUN over to none but registered ones. Each revalidation tries it again.
+ *
  * READ KEYS and the registration are two commands, and a PREEMPT may come between. Each change adds
  * one to the generation that READ KEYS returns. The registration counts if it was the only change
  * since the key was seen, or if a second nexus still has the key afterwards; else it is taken back,

@@ -177,7 +177,7 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, struct istripe_sessio
 	/* The leg learns of it: its last port must not be passed over. */
 	if (ret == -ENOLINK)
 		istripe_alua_note_refusal(nexus, &session->internal.task.sense);
-	/* It is done by the revalidation that finds that the port takes I/O. */
+	/* Revalidations try it, at the latest that which finds that the port takes I/O. */
 	if (ret == -ENOLINK && what->registers)
 		nexus->key.due = true;
 	/* Nothing is left of a registration of a login. */

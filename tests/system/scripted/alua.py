@@ -8,8 +8,11 @@ from scripted.scsi import (
     INQUIRY,
     INVALID_FIELD,
     NO_SUCH_LUN,
+    PERSISTENT_RESERVE_IN,
+    PERSISTENT_RESERVE_OUT,
     REPORT_LUNS,
     REQUEST_SENSE,
+    RESERVATION_CONFLICT,
     Disk,
     Result,
 )
@@ -30,6 +33,8 @@ SET_FAILED = (4, 0x67, 0x0A)
 IMPLICIT, EXPLICIT = 1, 2
 #: They get an answer in every state.
 ALWAYS = (INQUIRY, REPORT_LUNS, REQUEST_SENSE, MAINTENANCE_IN, MAINTENANCE_OUT)
+#: In standby, too (SPC-4).
+RESERVE = (PERSISTENT_RESERVE_IN, PERSISTENT_RESERVE_OUT)
 MEDIUM = (0x28, 0x2A, 0x88, 0x8A, 0x9C, 0x35, 0x91, 0x42, 0x93)
 
 
@@ -62,6 +67,8 @@ class Groups:
         #: Requests to make a group optimized: its index, and when; and whether they fail.
         self.wanted, self.wanted_at = [], []
         self.fails = False
+        #: Whether ports take RESERVE in standby: not all targets do.
+        self.standby_reserves = True
         data = bytearray(size_bytes)
         self.keys = {}
         kind = RegisteredPort if keyed else Port
@@ -112,7 +119,7 @@ class Port(Disk):
         if self.attentions and opcode not in (INQUIRY, REPORT_LUNS, REQUEST_SENSE):
             return Result.check(*self.attentions.pop(0))
         state = self.groups.lies.get(self.index, self.groups.states[self.index])
-        if state in REFUSALS and opcode not in ALWAYS:
+        if state in REFUSALS and not self.answers(opcode, state):
             self.refused += medium
             return Result.check(*REFUSALS[state])
         self.served += medium
@@ -124,6 +131,10 @@ class Port(Disk):
         if opcode == INQUIRY and len(result.data) > 5:
             result.data = self.inquiry(bytearray(result.data), state, bool(cdb[1] & 1))
         return result
+
+    def answers(self, opcode, state):
+        reserves = state == STANDBY and self.groups.standby_reserves
+        return opcode in ALWAYS or (reserves and opcode in RESERVE)
 
     def inquiry(self, data, state, vital):
         """The qualifier of a port that is unavailable is 001b, in all pages (SPC-4)."""
@@ -167,3 +178,9 @@ class RegisteredPort(Port, RegisteredDisk):
     def __init__(self, groups, index, data):
         super().__init__(groups, index, data)
         self.keys = groups.keys
+
+    def set_groups(self, out):
+        """While the LUN is reserved, for nexuses that are registered only, as by LIO."""
+        if any(port.kind for port in self.groups.ports) and self.nexus not in self.keys:
+            return Result(RESERVATION_CONFLICT)
+        return super().set_groups(out)
