@@ -564,6 +564,40 @@ def test_a_superblock_that_is_lost_before_it_goes_down(lose_superblock, server):
     assert server.violations() == []
 
 
+@pytest.mark.parametrize("ends", ["login", "confirmed"])
+def test_a_superblock_that_is_lost_before_there_are_none(lose_superblock, server, ends):
+    """Its place holds data then: it is a write that has been left, as any other."""
+    volume, away, seen = lose_superblock()
+    volume.disable()
+    assert read(volume.leg / "unfenced") == ""
+    write(volume.config / "metadata", "none")
+    assert read(volume.leg / "unfenced") == "0"
+    with pytest.raises(istripe.EnableError) as refused:
+        volume.enable()
+    assert "leg 0 path 0 has left writes" in refused.value.reason
+    # Nothing has ended it, and it is as harmless as before where superblocks are.
+    write(volume.config / "metadata", "md")
+    assert read(volume.leg / "unfenced") == ""
+    volume.enable()
+    volume.disable()
+    write(volume.config / "metadata", "none")
+    assert read(volume.leg / "unfenced") == "0" and not seen
+    # Nobody is to take the disk for a part of an array.
+    server.target.disk.data[md.SUPER_AT:md.SUPER_AT + md.SUPER_BYTES] = bytes(md.SUPER_BYTES)
+    if ends == "confirmed":
+        write(volume.leg / "unfenced", 0)
+        volume.enable()
+        assert not seen
+    away[0] = False
+    if ends == "login":
+        volume.enable()
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert seen == ["reset"]
+    volume.disable()
+    assert read(volume.leg / "unfenced") == ""
+    assert server.violations() == []
+
+
 #: Of the first path, when no other superblock may be written.
 MAY_COME = ("leg 0 path 0 was lost with a superblock that may still be written: others are written when "
             "a login through it has ended that")

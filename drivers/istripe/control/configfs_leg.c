@@ -21,17 +21,19 @@
 
 ISTRIPE_LEG_SETTINGS(LEG_FILE)
 
-/* Does no login of the path end it, as it is now? */
+/* Would it do harm at once, or does no login of the path end it, as it is now? */
 static bool super_is_left(const struct istripe_path_dir *dir, const struct istripe_unfenced *saved,
 			  u32 nexus)
 {
-	const char *initiator_name;
+	const struct istripe_volume_params *volume;
 	u32 print;
 
 	if (!dir)
 		return saved->undrained.super;
-	initiator_name = dir->base.volume->params.initiator_name;
-	print = istripe_path_params_nexus_print(&dir->params, initiator_name);
+	volume = &dir->base.volume->params;
+	if (volume->metadata == ISTRIPE_METADATA_NONE)
+		return saved->undrained.super;
+	print = istripe_path_params_nexus_print(&dir->params, volume->initiator_name);
 	return istripe_path_params_super_is_lost(&dir->params, nexus, saved, print);
 }
 

@@ -126,16 +126,28 @@ static int leg_check_gone(const struct istripe_leg_dir *leg, struct istripe_reas
 	return 0;
 }
 
+/* Without superblocks its place holds data: it is a write as any other. */
+static void unfenced_recall_super(struct istripe_unfenced *saved)
+{
+	if (!saved->undrained.super || saved->unfenced)
+		return;
+	saved->unfenced = true;
+	saved->tpgt = saved->undrained.tpgt;
+}
+
 void istripe_path_dir_recall(const struct istripe_path_dir *dir, struct istripe_path_params *params)
 {
-	const char *initiator_name = dir->base.volume->params.initiator_name;
-	u32 print = istripe_path_params_nexus_print(&dir->params, initiator_name);
+	const struct istripe_volume_params *volume = &dir->base.volume->params;
+	u32 print = istripe_path_params_nexus_print(&dir->params, volume->initiator_name);
 	u32 i;
 
 	memcpy(params->saved, dir->base.leg->saved[dir->index], sizeof(params->saved));
-	for (i = 0; i < ARRAY_SIZE(params->saved); i++)
+	for (i = 0; i < ARRAY_SIZE(params->saved); i++) {
 		if (params->saved[i].nexus_print != print)
 			params->saved[i].undrained.any = false;
+		if (volume->metadata == ISTRIPE_METADATA_NONE)
+			unfenced_recall_super(&params->saved[i]);
+	}
 }
 
 static void path_copy(const struct istripe_path_dir *dir, struct istripe_path_params *params)
