@@ -466,10 +466,11 @@ def test_half_way(make_lio, make_volume, server, links):
 
 @pytest.fixture
 def lose_superblock(make_scripted, server, links):
-    """lose_superblock(): a volume of two paths and its target, which grows; `away`; `seen`.
+    """lose_superblock(connections=1): a volume of two paths and its target, which grows; `away`; `seen`.
 
-    The first path has been lost with the superblock of a first growth, which then went over the other
-    one, and is away as long as `away` says so. `seen` are resets of the LUN over the first path, and
+    All sessions of the first path have been lost with the superblock of a first growth, which then
+    went over the other one, and are away as long as `away` says so, or one with that ISID: those of
+    the sessions are lose_superblock.isids. `seen` are resets of the LUN over the first path, and
     superblocks that are written since. The other path would end the lost session, once it is proven
     that it can: here it may not. The target answers these resets as lose_superblock.response says.
     """
@@ -485,6 +486,7 @@ def lose_superblock(make_scripted, server, links):
             seen.append("superblock")
             return False
         away[0] = True
+        lose.isids.append(conn.session.isid)
         conn.reset()
         return True
 
@@ -496,16 +498,18 @@ def lose_superblock(make_scripted, server, links):
                 return True
         return False
 
-    async def on_login(_run, conn, _pdu):
-        if away[0] and over_first(conn):
+    async def on_login(_run, conn, pdu):
+        if away[0] in (True, pdu.isid) and over_first(conn):
             conn.reset()
             return True
         return False
 
-    def lose():
+    def lose(connections=1):
         volume, target = make_scripted(
             Scenario("lost", hooks={"on_command": on_command, "on_login": on_login,
-                                    "on_tmf": on_tmf}), paths=2, metadata="md", fence="path")
+                                    "on_tmf": on_tmf}, times=connections),
+            paths=2, metadata="md", fence="path")
+        write(volume.path / "connections", connections)
         create(volume)
         wait_for("both paths", lambda: state(volume) == "live", 60)
         size = volume.size_bytes()
@@ -517,7 +521,7 @@ def lose_superblock(make_scripted, server, links):
         target.disk.data.extend(bytes(4 * MIB))
         return volume, away, seen
 
-    lose.response = COMPLETE
+    lose.response, lose.isids = COMPLETE, []
     return lose
 
 
@@ -595,6 +599,33 @@ def test_a_superblock_that_is_lost_before_there_are_none(lose_superblock, server
     assert seen == ["reset"]
     volume.disable()
     assert read(volume.leg / "unfenced") == ""
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("ends", ["login", "confirmed"])
+def test_a_superblock_of_a_session_that_becomes_a_spare(lose_superblock, server, ends):
+    """The first session is granted both connections: the second one goes when its own login ends it."""
+    volume, away, seen = lose_superblock(connections=2)
+    size = volume.size_bytes()
+    assert len(set(lose_superblock.isids)) == 2
+    volume.disable()
+    write(volume.path / "multi", "mcs")
+    away[0] = lose_superblock.isids[1]
+    volume.enable()
+    path = volume.path_sysfs()
+    spare = path / "sessions" / "1" / "path_state"
+    assert read(path / "state") == "degraded"
+    with pytest.raises(OSError):
+        volume.rescan()
+    assert volume.size_bytes() == size and seen == ["reset"]
+    if ends == "confirmed":
+        write(path / "fence_confirm", 1)
+    else:
+        away[0] = False
+    wait_for("the spare to go", lambda: read(path / "state") == "live" and read(spare) == "idle", 60)
+    assert seen == ["reset"] * (1 if ends == "confirmed" else 2)
+    volume.rescan()
+    assert volume.size_bytes() == size + 4 * MIB
     assert server.violations() == []
 
 

@@ -548,10 +548,56 @@ static bool path_lacks_key(const struct istripe_path *path)
 	return READ_ONCE(leg->volume->has_keys) && !READ_ONCE(leg->pr_key.key);
 }
 
+/* A reserve, or it has left a superblock, which only its own login ends. */
+static bool nexus_is_needed(const struct istripe_nexus *nexus)
+{
+	lockdep_assert_held(&nexus->leg->lock);
+	return nexus->index >= READ_ONCE(nexus->path->granted) || nexus->undrained.super;
+}
+
+void istripe_path_spare(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool spare;
+
+	if (!nexus->index || nexus->path->params.multi != ISTRIPE_MULTI_MCS)
+		return;
+	spin_lock_bh(&leg->lock);
+	spare = nexus->wanted && !nexus_is_needed(nexus);
+	if (spare) {
+		WRITE_ONCE(nexus->wanted, false);
+		istripe_announce(&leg->volume->announce);
+		istripe_leg_nexus_off(nexus);
+	}
+	spin_unlock_bh(&leg->lock);
+	if (spare)
+		istripe_nexus_retire(nexus);
+}
+
+static void path_start_reserve(struct istripe_nexus *nexus)
+{
+	struct istripe_leg *leg = nexus->leg;
+	bool needed;
+
+	spin_lock_bh(&leg->lock);
+	needed = !nexus->wanted && nexus_is_needed(nexus);
+	spin_unlock_bh(&leg->lock);
+	if (!needed || path_lacks_key(nexus->path))
+		return;
+	istripe_leg_nexus_want(nexus, true);
+	/* Pairs with reservation.c: a registration sees the nexus, or we see its keys. */
+	smp_mb();
+	if (!path_lacks_key(nexus->path)) {
+		istripe_nexus_persist(nexus);
+		return;
+	}
+	istripe_leg_nexus_want(nexus, false);
+	istripe_nexus_retire(nexus);
+}
+
 void istripe_path_granted(struct istripe_path *path, u32 granted)
 {
 	struct istripe_nexus *nexus;
-	bool wanted;
 	int section;
 	u32 i;
 
@@ -561,20 +607,10 @@ void istripe_path_granted(struct istripe_path *path, u32 granted)
 	section = srcu_read_lock(&path->leg->srcu);
 	for (i = 1; i < READ_ONCE(path->nexus_count); i++) {
 		nexus = READ_ONCE(path->nexuses[i]);
-		wanted = i >= granted;
-		if (!nexus || wanted == nexus->wanted || (wanted && path_lacks_key(path)))
+		if (!nexus)
 			continue;
-		istripe_leg_nexus_want(nexus, wanted);
-		/* Pairs with reservation.c: a registration sees the nexus, or we see its keys. */
-		smp_mb();
-		if (wanted && path_lacks_key(path)) {
-			istripe_leg_nexus_want(nexus, false);
-			wanted = false;
-		}
-		if (wanted)
-			istripe_nexus_persist(nexus);
-		else
-			istripe_nexus_retire(nexus);
+		istripe_path_spare(nexus);
+		path_start_reserve(nexus);
 	}
 	srcu_read_unlock(&path->leg->srcu, section);
 }

@@ -15,6 +15,7 @@
 
 struct istripe_path;
 struct istripe_leg;
+struct istripe_nexus;
 struct istripe_reason;
 
 /**
@@ -96,5 +97,8 @@ void istripe_path_renew(struct istripe_path *path);
 
 /* Starts and retires reserves after a login of nexus 0. Its worker, or under leg->paths_lock. */
 void istripe_path_granted(struct istripe_path *path, u32 granted);
+
+/* Retires it if nothing needs it any more. Its worker, or in a section of leg->srcu; sleeps. */
+void istripe_path_spare(struct istripe_nexus *nexus);
 
 #endif

@@ -100,6 +100,8 @@ static void nexus_op_live(struct istripe_nexus *nexus)
 		istripe_alua_back(nexus);
 	if (!nexus->index)
 		istripe_path_granted(nexus->path, istripe_session_connections_may(nexus->owned));
+	else
+		istripe_path_spare(nexus);
 }
 
 static void nexus_op_lost(struct istripe_nexus *nexus)

@@ -199,6 +199,7 @@ static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, v
 {
 	struct istripe_path *path = object;
 	int section = srcu_read_lock(&path->leg->srcu);
+	struct istripe_nexus *nexus;
 	int ret = -EINVAL;
 
 	if (sysfs_streq(page, "1"))
@@ -206,6 +207,9 @@ static ssize_t path_fence_confirm_store(const struct istripe_sysfs_file *file, v
 	else
 		pr_warn("%s: fence_confirm: %.20s is refused, allowed is 1\n",
 			path->nexuses[0]->label, page);
+	if (!ret)
+		istripe_path_for_each_nexus(path, nexus)
+			istripe_path_spare(nexus);
 	srcu_read_unlock(&path->leg->srcu, section);
 	return ret ?: count;
 }
