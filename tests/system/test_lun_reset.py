@@ -27,7 +27,7 @@ from lab.ghost import (
 )
 from lab.shell import LabError, read, wait_for, write
 from scripted.checks import LUN_RESET
-from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets
+from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets, forgets
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import WRITE_16
 
@@ -592,31 +592,24 @@ class PingedBeside(Paths):
             self.heard = time.monotonic()
         return await self.resets.on_command(run, conn, task)
 
-    async def on_nop(self, _run, conn, _pdu):
+    async def on_nop(self, run, conn, _pdu):
         due = self.first and (self.heard if self.before else self.resets.asked)
         if due and not self.pinged and conn.session.isid.hex() == ISIDS[1]:
             self.pinged = True
             if self.before:
                 await self.until(lambda: time.monotonic() > self.heard + PING_S)
             else:
-                await self.reset(*self.resets.asked[0])
+                await forgets(run, *self.resets.asked[0])
                 await asyncio.sleep(PING_S)
         return False
 
-    async def on_tmf(self, _run, conn, pdu):
+    async def on_tmf(self, run, conn, pdu):
         if pdu.flags & 0x7F != LUN_RESET:
             return False
         self.resets.asked.append((conn, pdu))
         if self.before or self.pinged:
-            await self.reset(conn, pdu)
+            await forgets(run, conn, pdu)
         return True
-
-    async def reset(self, conn, pdu):
-        """No session is told of its commands."""
-        for session in list(self.target.sessions.values()):
-            for task in list(session.tasks.values()):
-                self.target.abort(session, task)
-        await self.target.answer_task_management(conn, pdu, COMPLETE)
 
     # For the test
 

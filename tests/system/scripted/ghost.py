@@ -49,6 +49,17 @@ async def silence(_holder, _conn, _pdu):
     await asyncio.Event().wait()
 
 
+async def forgets(run, conn, pdu):
+    """on_tmf: a reset of the LUN ends the commands of all sessions, and none is told of its own."""
+    if pdu.flags & 0x7F != checks.LUN_RESET:
+        return False
+    for session in list(run.target.sessions.values()):
+        for task in list(session.tasks.values()):
+            run.target.abort(session, task)
+    await run.target.answer_task_management(conn, pdu, COMPLETE)
+    return True
+
+
 class Holder:
     """What is asked of the target that holds a write: see lab/ghost.py.
 
