@@ -96,13 +96,12 @@ static void nexus_tolerate(struct istripe_nexus *nexus)
 
 /*
  * -ESTALE without a mismatch: the LUN has reported a change while its superblock was read.
- * -ECANCELED, -EAGAIN: a reset of the LUN over another nexus has ended the command. -ENOLINK: the
- * port takes no I/O any more. -EALREADY: the target was asked to change that.
+ * -ENOLINK: the port takes no I/O any more. -EALREADY: the target was asked to change that.
  */
 static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
 {
-	return (error == -ESTALE && !nexus->mismatch) || error == -ECANCELED ||
-	       error == -EAGAIN || error == -ENOLINK || error == -EALREADY;
+	return (error == -ESTALE && !nexus->mismatch) || istripe_lun_has_dropped(error) ||
+	       error == -ENOLINK || error == -EALREADY;
 }
 
 static int nexus_ask_until_quiet(struct istripe_nexus *nexus, struct istripe_reason *why)

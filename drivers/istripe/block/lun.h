@@ -151,8 +151,17 @@ struct istripe_lun_command {
  *
  * 0 GOOD; -EIO the LUN refused; -ENOLINK because of the port's access state; -ESTALE it may have
  * changed, and @known is not ISTRIPE_LUN_UNKNOWN; -EBUSY it was busy until the end, and nothing is
- * under way; -ETIMEDOUT, and errors of the connection.
+ * under way; -ETIMEDOUT, and errors of the connection; those of istripe_lun_has_dropped().
  */
 int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_command *command);
+
+/*
+ * Of a command of our own: has a reset of the LUN, over this nexus or another, ended it, or the
+ * target itself? Nothing of it is carried out any more: it may be sent again.
+ */
+static inline bool istripe_lun_has_dropped(int error)
+{
+	return error == -EAGAIN || error == -ECANCELED;
+}
 
 #endif

@@ -331,8 +331,8 @@ static int nexus_attempt(struct istripe_nexus *nexus, struct istripe_reason *why
 	/* A reset of the LUN over another nexus may end a command. */
 	do {
 		ret = nexus_bring_up(nexus, why);
-	} while ((ret == -EAGAIN || ret == -ECANCELED) &&
-		 nexus->owned->internal.task.error == ret && --tries);
+	} while (istripe_lun_has_dropped(ret) && nexus->owned->internal.task.error == ret &&
+		 --tries);
 	return ret;
 }
 

@@ -186,20 +186,14 @@ static int nexus_reserve_once(struct istripe_nexus *nexus, struct istripe_sessio
 	return ret;
 }
 
-/* -EAGAIN, -ECANCELED: a reset of the LUN, of ours, has ended the command. */
-static bool reserve_again(int ret)
-{
-	return ret == -EINPROGRESS || ret == -EAGAIN || ret == -ECANCELED;
-}
-
 static int nexus_until_valid(struct istripe_nexus *nexus, const struct reservation *what,
 			     reserve_fn ask)
 {
 	u32 tries = 0;
 	int ret;
 
-	while (reserve_again(ret = nexus_over_session(nexus, what, ask)) &&
-	       tries++ < ISTRIPE_REVALIDATIONS_MAX)
+	while (((ret = nexus_over_session(nexus, what, ask)) == -EINPROGRESS ||
+		istripe_lun_has_dropped(ret)) && tries++ < ISTRIPE_REVALIDATIONS_MAX)
 		if (ret == -EINPROGRESS)
 			istripe_nexus_revalidate(nexus);
 	return ret;
