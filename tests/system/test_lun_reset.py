@@ -29,7 +29,7 @@ from lab.shell import LabError, read, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets, forgets
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import WRITE_16
+from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16
 
 MIB = 1 << 20
 #: A path is lost when the target says so, not because an emulated processor stands still.
@@ -672,6 +672,32 @@ def test_beside_a_ping(server, make_volume, links, when):
         # left out of what the reset ends.
         assert any(paths.attempt(disk) for _ in range(3)), "the other path's write waits"
     paths.volume.disable()
+    assert server.violations() == []
+
+
+def test_while_the_last_flush_is_asked_for(server, make_volume, links, kernel_log):
+    """The first path comes back when the volume goes down: what its login ends is asked for again."""
+    held = []
+
+    async def on_command(run, conn, task):
+        if run.armed and task.opcode == SYNCHRONIZE_CACHE_16 and not held:
+            held.append(conn.session.isid.hex())
+            paths.gate.open(ISIDS[0])
+            await asyncio.Event().wait()
+        return await paths.resets.on_command(run, conn, task)
+
+    paths = Paths(server, make_volume, links, on_command=on_command, on_tmf=forgets)
+    with Direct(paths.volume.enable()) as disk:
+        writer = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        write(paths.volume.leg / "fence_timeout_ms", 0)
+        writer.finish()
+    flushes = paths.target.disk.flushes
+    server.arm()
+    paths.volume.disable()
+    assert held == [ISIDS[1]]
+    assert paths.target.disk.flushes == flushes + 1
+    assert not kernel_log.matching("its write cache is not flushed")
     assert server.violations() == []
 
 

@@ -11,10 +11,11 @@ import pytest
 
 from lab import fio, istripe, md, network, storage
 from lab.disk import Direct, noise, same
+from lab.ghost import Write
 from lab.lio import resize
 from lab.shell import read, wait_for, write
 from scripted.checks import LUN_RESET
-from scripted.ghost import COMPLETE, REJECTED
+from scripted.ghost import COMPLETE, REJECTED, forgets
 from scripted.scenario import Scenario
 from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
 
@@ -835,6 +836,50 @@ def test_goes_down_meanwhile(make_silent, paths, connections):
     rescan.join(30)
     assert not rescan.is_alive()
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("opcode, lba", [(WRITE_16, SUPER_LBA), (SYNCHRONIZE_CACHE_16, 0)],
+                         ids=["write", "flush"])
+def test_a_reset_of_the_lun_meanwhile(make_scripted, server, links, opcode, lba):
+    """The second path was lost with a write; what its login ends over the first one is sent again."""
+    kept, held = [], []
+
+    def over(link, conn):
+        return conn.writer.get_extra_info("sockname")[0] == link.address
+
+    async def on_command(run, conn, task):
+        at = int.from_bytes(task.cdb[2:10], "big")
+        if not run.armed:
+            return False
+        if task.opcode == WRITE_16 and at >= MIB // 512 and over(links[1], conn) and not kept:
+            kept.append(conn.session)
+            await asyncio.Event().wait()
+        if (task.opcode, at) == (opcode, lba) and over(links[0], conn) and not held:
+            held.append(task)
+            run.target.end_session(kept[0])
+            await asyncio.Event().wait()
+        return False
+
+    volume, target = make_scripted(
+        Scenario("resets", hooks={"on_command": on_command, "on_tmf": forgets}), paths=2,
+        metadata="md", fence="path", policy="round-robin")
+    with Direct(create(volume)) as disk:
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        size, writers = volume.size_bytes(), []
+        server.arm()
+        for at in range(MIB, MIB + 256 * KIB, 4 * KIB):
+            writers.append(Write(disk, at, noise(4 * KIB, at)))
+            wait_for("an answer", lambda: kept or not writers[-1].is_alive())
+            if kept:
+                break
+        assert kept, "all writes go over one path"
+        target.disk.data.extend(bytes(4 * MIB))
+        volume.rescan()
+        assert volume.size_bytes() == size + 4 * MIB
+        for writer in writers:
+            writer.finish()
+        assert held
+    assert server.violations() == []
 
 
 async def reset_all(target):

@@ -47,8 +47,14 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 		.known = ISTRIPE_LUN_KNOWN,
 		.deadline = io->deadline,
 	};
-	int ret = istripe_lun_ask(io->session, &command);
+	u32 drops = 0;
+	int ret;
 
+	/* Here, not in a walk: an @fn has its own -EAGAIN. */
+	do {
+		ret = istripe_lun_ask(io->session, &command);
+	} while (istripe_lun_has_dropped(ret) && time_before(jiffies, io->deadline) &&
+		 drops++ < ISTRIPE_REVALIDATIONS_MAX);
 	if (!ret && task->transferred_bytes != bytes)
 		ret = -EPROTO;
 	if (ret == -ENOLINK) {

@@ -49,8 +49,8 @@ void *istripe_lun_io_page(const struct istripe_lun_io *io);
 
 /*
  * Reads or writes istripe_lun_io_page() at a multiple of 4 KiB; sleeps. @what follows "cannot" in
- * the reason. 0; -EIO the LUN refused; -EPROTO fewer bytes; -ECANCELED the LUN has been reset;
- * others see istripe_lun_ask().
+ * the reason. A command that istripe_lun_has_dropped() is sent again a few times. 0; -EIO the LUN
+ * refused; -EPROTO fewer bytes; others see istripe_lun_ask().
  *
  * A write that is lost with the session may still be carried out. The nexus then waits for the end
  * of that session (nexus->super_unfenced), also when the volume goes down: istripe_unfenced_save().
