@@ -9,6 +9,7 @@ import errno
 import re
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,8 +21,8 @@ from lab.polled import Polled
 from lab.shell import LabError, on_failure, read, run, status, wait_for, write
 from lab.uevents import Uevents
 from scripted.ghost import Gate, Holder, Resets
-from scripted.scenario import Scenario
-from scripted.scsi import WRITE_16
+from scripted.scenario import Held, Scenario
+from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16
 from scripted.steps import instead
 
 MIB = 1 << 20
@@ -512,3 +513,45 @@ def test_down_with_a_silent_lun(make_server, make_volume, links, kernel_log):
     assert kernel_log.matching(f"{pages * SIZE} bytes of overlays cannot be written: the LUN may")
     # The copy in flight, and perhaps once more.
     assert 1 <= silent.run.hits <= 3
+
+
+def test_the_path_is_back_after_the_last_copy(server, make_volume, links, kernel_log):
+    """While the cache is flushed: the ghost may have come over the copy, and the disk has gone."""
+    gate, holder, flushes = Gate(), Holder(), Held(SYNCHRONIZE_CACHE_16)
+    holder.server = server
+
+    async def on_command(run, conn, task):
+        # While it is there copies are flushed.
+        hook = flushes if run.armed and not disk_at.exists() else holder
+        return await hook.on_command(run, conn, task)
+
+    hooks = {**gate.hooks, **holder.hooks(), "on_command": on_command}
+    target = server.load(Scenario("keeps a write", hooks=hooks))
+    volume = ghost.volume_over(make_volume, links, [server.port] * 2, target, fence="auto",
+                               ghost_timeout_ms=1000,
+                               path={**PATH, "login_retry_max_ms": 1000})
+    ghost.set_isids(volume)
+    older, device = noise(SIZE, "older"), volume.enable()
+    disk_at = Path("/sys/block") / device.name
+    server.arm()
+    with Direct(device) as disk:
+        writer = ghost.write_to_holder(disk, holder, older)
+        gate.close(server, ghost.ISIDS[0])
+        writer.finish()
+        disk.write(AT, noise(SIZE, "newer"))
+        assert read(volume.leg_sysfs(0) / "overlay_bytes") == str(SIZE)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        down = pool.submit(volume.disable)
+        wait_for("the last flush", lambda: flushes.tasks)
+        gate.open(ghost.ISIDS[0])
+        wait_for("the reset", lambda: holder.resets)
+        holder.release()
+        # The reset ends it.
+        wait_for("the end of the flush", lambda: down.done() or len(flushes.tasks) > 1)
+        server.call(flushes.release())
+        with pytest.raises(OSError) as failed:
+            down.result(ghost.PATIENCE_S)
+    assert failed.value.errno == errno.EIO
+    same(target.disk.data[AT:AT + SIZE], older, "what the target has")
+    assert "not all of what had been written" in volume.last_error()
+    assert kernel_log.matching(f"has logged in after {SIZE} bytes of overlays were written")

@@ -291,10 +291,18 @@ void istripe_overlays_init(struct istripe_leg *leg)
 
 void istripe_overlays_stop(struct istripe_leg *leg)
 {
+	const struct istripe_overlay *overlay;
+	u32 bytes = 0;
+
 	cancel_delayed_work_sync(&leg->overlays.work);
-	if (READ_ONCE(leg->overlays.count) && !READ_ONCE(leg->ghost_nexuses))
-		pr_err("%s/%u: a lost path has logged in after %u bytes of overlays were written for the last time: the LUN may have older data of these blocks\n",
-		       leg->volume->name, leg->index, READ_ONCE(leg->overlays.bytes));
+	list_for_each_entry(overlay, &leg->overlays.list, entry)
+		if (overlay->fenced)
+			bytes += istripe_overlay_bytes(leg, overlay);
+	if (!bytes)
+		return;
+	pr_err("%s/%u: a lost path has logged in after %u bytes of overlays were written for the last time: the LUN may have older data of these blocks\n",
+	       leg->volume->name, leg->index, bytes);
+	atomic_inc(&leg->volume->writeback.failed);
 }
 
 void istripe_overlays_free(struct istripe_leg *leg)

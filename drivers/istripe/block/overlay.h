@@ -67,7 +67,10 @@ enum istripe_overlay_admits {
 
 void istripe_overlays_init(struct istripe_leg *leg);
 
-/* The leg stops, nothing queues the work any more. Says if the LUN may have older data. Sleeps. */
+/*
+ * The nexuses have stopped, nothing queues the work any more. When the LUN may have older data, it
+ * says so, and a write-back has failed (writeback.h). Sleeps.
+ */
 void istripe_overlays_stop(struct istripe_leg *leg);
 
 /* The leg is stopped. */

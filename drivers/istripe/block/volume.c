@@ -429,8 +429,6 @@ int istripe_volume_close(struct istripe_volume *volume)
 
 int istripe_volume_stop(struct istripe_volume *volume)
 {
-	int ret;
-
 	/* Not under open_mutex, see above: a process that opens now finds the disk gone. */
 	WRITE_ONCE(volume->closing, true);
 	istripe_writeback_begin(volume);
@@ -441,7 +439,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	/* Submitters of requests that have ended may be in queue.c. Linux 7.3 does not wait. */
 	blk_mq_quiesce_queue(volume->disk->queue);
 	istripe_requeue_stop(volume);
-	ret = istripe_writeback_end(volume);
+	istripe_writeback_end(volume);
 	istripe_writeback_flush(volume);
 	flush_work(&volume->scan_work);
 	istripe_disk_names_destroy(volume);
@@ -456,7 +454,7 @@ int istripe_volume_stop(struct istripe_volume *volume)
 	pr_info("%s: %s is down\n", volume->name, volume->disk->disk_name);
 	put_disk(volume->disk);
 	blk_mq_free_tag_set(&volume->tag_set);
-	return ret;
+	return istripe_writeback_error(volume);
 }
 
 enum istripe_leg_state istripe_volume_state(const struct istripe_volume *volume)

@@ -123,17 +123,20 @@ void istripe_writeback_count(struct istripe_volume *volume, const struct request
 	atomic_inc(status ? &volume->writeback.failed : &volume->writeback.good);
 }
 
-int istripe_writeback_end(struct istripe_volume *volume)
+void istripe_writeback_end(struct istripe_volume *volume)
 {
 	u32 failed;
 
 	cancel_delayed_work_sync(&volume->writeback.work);
 	failed = atomic_read(&volume->writeback.failed);
-	if (!failed)
-		return 0;
-	pr_err("%s: %s is gone, and %u of its last writes have failed: their data are lost\n",
-	       volume->name, volume->disk->disk_name, failed);
-	return -EIO;
+	if (failed)
+		pr_err("%s: %s is gone, and %u of its last writes have failed: their data are lost\n",
+		       volume->name, volume->disk->disk_name, failed);
+}
+
+int istripe_writeback_error(const struct istripe_volume *volume)
+{
+	return atomic_read(&volume->writeback.failed) ? -EIO : 0;
 }
 
 /* With a deadline of its own, so that a leg that hangs never takes the time of others. */

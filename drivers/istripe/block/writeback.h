@@ -51,8 +51,8 @@ void istripe_writeback_begin(struct istripe_volume *volume);
 void istripe_writeback_count(struct istripe_volume *volume, const struct request *rq,
 			     blk_status_t status);
 
-/* The disk and its requests are gone. -EIO: writes or flushes have failed, which is logged. */
-int istripe_writeback_end(struct istripe_volume *volume);
+/* The disk and its requests are gone. Logs how many writes and flushes have failed. */
+void istripe_writeback_end(struct istripe_volume *volume);
 
 /*
  * After that, with the legs still up: flushes the write caches of their LUNs, as the SCSI disk
@@ -60,5 +60,11 @@ int istripe_writeback_end(struct istripe_volume *volume);
  * one leg is logged. Sleeps for ISTRIPE_WRITEBACK_MS, unkillable; without memory, for each leg.
  */
 void istripe_writeback_flush(struct istripe_volume *volume);
+
+/*
+ * The legs have stopped. -EIO: writes or flushes have failed, or what was written for a lost path
+ * may have been overtaken since (overlay.h), which is logged.
+ */
+int istripe_writeback_error(const struct istripe_volume *volume);
 
 #endif
