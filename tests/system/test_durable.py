@@ -21,6 +21,7 @@ from lab.shell import read, udev_settle_told, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Held, Scenario
 from scripted.scsi import (
+    BUSY,
     CHECK_CONDITION,
     MODE_SENSE_6,
     SYNCHRONIZE_CACHE_10,
@@ -201,13 +202,18 @@ def test_down_while_flushes_hang(make_server, make_volume, links, kernel_log):
 
 
 def flushed_at_down(server, make_volume, links, kernel_log, before_it):
-    """The ISIDs over which a disk that goes is flushed; before_it() has been awaited for each."""
+    """The ISIDs over which a disk that goes is flushed. Each waits for before_it(isid), which may return
+    an answer instead.
+    """
     asked = []
 
     async def on_command(run, conn, task):
         if task.opcode == SYNCHRONIZE_CACHE_16 and run.armed:
             asked.append(conn.session.isid.hex())
-            await before_it(asked[-1])
+            result = await before_it(asked[-1])
+            if result:
+                await run.target.respond(conn, task, result)
+                return True
         return False
 
     target = server.load(Scenario("holds", hooks={"on_command": on_command}), VolatileDisk)
@@ -233,6 +239,40 @@ def test_down_flushes_over_the_other_path(server, make_volume, links, kernel_log
             await asyncio.Event().wait()
 
     assert flushed_at_down(server, make_volume, links, kernel_log, hold_first) == ISIDS[:2]
+
+
+@pytest.mark.parametrize("result", [Result.check(2, 4, 3), Result(BUSY)],
+                         ids=["intervention", "busy"])
+def test_down_flushes_over_the_path_that_can(server, make_volume, links, kernel_log, result):
+    """Nothing is under way over the first path: the second one is asked in time."""
+
+    async def refuse_first(isid):
+        return result if isid == ISIDS[0] else None
+
+    asked = flushed_at_down(server, make_volume, links, kernel_log, refuse_first)
+    assert set(asked[:-1]) == {ISIDS[0]} and asked[-1] == ISIDS[1]
+
+
+@pytest.mark.parametrize("sense", [(3, 0x0C, 0), (2, 8, 0)], ids=["medium", "backend"])
+def test_down_asks_no_other_path_for_what_is_lost(make_server, make_volume, links, kernel_log,
+                                                  sense):
+    """It is told once: the next flush would be GOOD, and hide it."""
+    servers = [make_server() for _ in links]
+    for server in servers:
+        server.load(Scenario("fails", times=1, hooks={"on_command": fails_flushes}))
+        server.target.run.memory["sense"] = sense
+        server.target.disk.data = servers[0].target.disk.data
+    volume = volume_over(make_volume, links, [server.port for server in servers],
+                         servers[0].target, path=FAST)
+    with Direct(volume.enable()) as disk:
+        wait_for("all paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
+        disk.write(0, noise(4 * KIB, 1))
+    for server in servers:
+        server.arm()
+    volume.disable()
+    assert [server.target.run.hits for server in servers] == [1, 0]
+    assert servers[1].target.disk.flushes == 0
+    assert kernel_log.matching(f"{volume.name}: leg 0.*: its write cache is not flushed")
 
 
 def test_down_waits_for_a_slow_flush(server, make_volume, links, kernel_log):

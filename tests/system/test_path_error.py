@@ -152,6 +152,35 @@ def test_a_path_that_cannot_flush(two_paths):
 
 
 @SAYS
+@pytest.mark.parametrize("result", [ANSWERS["intervention"], ANSWERS["backend"], OTHER_CONTROLLER],
+                         ids=["intervention", "backend", "other"])
+def test_superblocks_over_the_other_path(two_paths, result):
+    """They are read over one path of each leg. The one that cannot logs in again until it can."""
+    volume, (bad, good), _ = two_paths(answers(result, (READ_16,)), metadata="md")
+    write(volume.config / "metadata_create", 1)
+    volume.enable()
+    volume.disable()
+    bad.arm()
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+        assert bad.target.run.hits and not good.target.run.hits
+        bad.target.run.armed = False
+        wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
+        works(disk, 2)
+
+
+@SAYS
+def test_new_superblocks_over_the_other_path(two_paths):
+    """A write that the target has refused is over: it is done again, with all that goes before it."""
+    volume, (bad, _), groups = two_paths(answers(OTHER_CONTROLLER, (WRITE_16,)), metadata="md")
+    write(volume.config / "metadata_create", 1)
+    bad.arm()
+    with Direct(volume.enable()) as disk:
+        works(disk, 1)
+    assert bad.target.run.hits and groups.ports[1].flushes
+
+
+@SAYS
 @pytest.mark.parametrize("policy", ["failover", "round-robin"])
 @pytest.mark.parametrize("name", ["busy", "becoming-ready"])
 def test_a_busy_path_slows_nothing(two_paths, name, policy):

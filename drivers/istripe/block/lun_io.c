@@ -34,6 +34,25 @@ void istripe_lun_io_begin(struct istripe_lun_io *io, struct istripe_nexus *nexus
 	};
 }
 
+/*
+ * As io.c has it: another path may not have the error. A flush that has lost data is not repeated:
+ * it would be GOOD.
+ */
+static bool lun_io_is_path_error(const struct istripe_task *task, u8 opcode)
+{
+	if (istripe_sense_flush_is_lost(opcode, &task->sense))
+		return false;
+	switch (istripe_sense_verdict(task->status, &task->sense)) {
+	case ISTRIPE_SCSI_NOT_SERVED:
+	case ISTRIPE_SCSI_PATH_ERROR:
+		return true;
+	case ISTRIPE_SCSI_TRANSIENT:
+		return !istripe_sense_of_medium(&task->sense);
+	default:
+		return false;
+	}
+}
+
 static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes, bool write,
 		      const char *what)
 {
@@ -65,6 +84,8 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 		istripe_reason_set(io->why, "leg %u: cannot %s: status 0x%02x, sense %x/%02x/%02x",
 				   io->leg, what, task->status, task->sense.sense_key,
 				   task->sense.asc, task->sense.ascq);
+		if (lun_io_is_path_error(task, cdb[0]))
+			ret = -EREMOTEIO;
 	} else if (ret) {
 		istripe_reason_set(io->why, "leg %u: cannot %s: %s (%pe)", io->leg, what,
 				   istripe_error_words(ret), ERR_PTR(ret));
@@ -153,10 +174,17 @@ bool istripe_lun_io_is_lost(int error)
 	return error == -ENOTCONN || error == -ETIMEDOUT;
 }
 
-/* May another nexus do what failed? It was lost, or its port takes no I/O. */
+/* May another nexus do what failed? It was lost, or its path does not serve it, or not soon. */
 static bool lun_io_goes_elsewhere(int error)
 {
-	return istripe_lun_io_is_lost(error) || error == -ENOLINK;
+	return istripe_lun_io_is_lost(error) || error == -ENOLINK || error == -EREMOTEIO ||
+	       error == -EBUSY;
+}
+
+/* All the time has been spent on it: another nexus of its path would take as long. */
+static bool lun_io_took_long(int error)
+{
+	return error == -ETIMEDOUT || error == -EBUSY;
 }
 
 static int lun_io_fail_lost(const struct istripe_leg *leg, struct istripe_reason *why)
@@ -213,18 +241,18 @@ static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istr
 {
 	int section = srcu_read_lock(&leg->srcu);
 	int ret = lun_io_fail_lost(leg, walk->why);
-	const struct istripe_path *silent = NULL;
+	const struct istripe_path *slow = NULL;
 	struct istripe_nexus *nexus;
 
 	istripe_leg_for_each_nexus(leg, nexus) {
 		/* The reason of one that cannot do it would replace that of the nexus before. */
-		if (nexus->path == silent || !istripe_nexus_may_carry(nexus))
+		if (nexus->path == slow || !istripe_nexus_may_carry(nexus))
 			continue;
 		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
-		if (ret == -ETIMEDOUT)
-			silent = nexus->path;
+		if (lun_io_took_long(ret))
+			slow = nexus->path;
 		if (!lun_io_goes_elsewhere(ret) ||
-		    (silent && READ_ONCE(walk->volume->resize.ending)))
+		    (slow && READ_ONCE(walk->volume->resize.ending)))
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);
@@ -322,15 +350,15 @@ int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
 {
 	int section = srcu_read_lock(&leg->srcu);
 	int ret = lun_io_fail_lost(leg, why);
-	const struct istripe_path *silent = NULL;
+	const struct istripe_path *slow = NULL;
 	struct istripe_nexus *nexus;
 
 	istripe_leg_for_each_nexus(leg, nexus) {
-		if (nexus->path == silent || !istripe_nexus_may_carry(nexus))
+		if (nexus->path == slow || !istripe_nexus_may_carry(nexus))
 			continue;
 		ret = flush_nexus(nexus, flush_share(nexus, deadline), why);
-		if (ret == -ETIMEDOUT)
-			silent = nexus->path;
+		if (lun_io_took_long(ret))
+			slow = nexus->path;
 		if (time_after_eq(jiffies, deadline) || !lun_io_goes_elsewhere(ret))
 			break;
 	}

@@ -50,7 +50,8 @@ void *istripe_lun_io_page(const struct istripe_lun_io *io);
 /*
  * Reads or writes istripe_lun_io_page() at a multiple of 4 KiB; sleeps. @what follows "cannot" in
  * the reason. A command that istripe_lun_has_dropped() is sent again a few times. 0; -EIO the LUN
- * refused; -EPROTO fewer bytes; others see istripe_lun_ask().
+ * refused; -EREMOTEIO the same, but another path may not have the error; -EPROTO fewer bytes;
+ * others see istripe_lun_ask().
  *
  * A write that is lost with the session may still be carried out. The nexus then waits for the end
  * of that session (nexus->super_unfenced), also when the volume goes down: istripe_unfenced_save().
@@ -76,16 +77,18 @@ int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_wa
 			      istripe_lun_io_fn fn);
 
 /*
- * Calls @fn for each leg in turn: over one of its nexuses, and over the next when that is lost. @fn
- * must write the same data each time: a target may carry out the lost write late. The first error
- * of a leg ends the walk. A path without an answer is not asked again, and no other one is asked
- * after it while the volume is about to go down.
+ * Calls @fn for each leg in turn: over one of its nexuses, and over the next when that is lost, or
+ * its path does not serve what @fn asks. @fn must write the same data each time: a target may carry
+ * out the lost write late. The first error of a leg ends the walk. A path without an answer, or one
+ * that is busy all the time, is not asked again, and no other one is asked after it while the
+ * volume is about to go down.
  */
 int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn);
 
 /*
  * Flushes one leg: until @deadline (jiffies), and not even a fatal signal ends it. A path has
- * half of the time that is left, the last one all of it; one without an answer is not asked again.
+ * half of the time that is left, the last one all of it; one without an answer, or busy all the
+ * time, is not asked again.
  */
 int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
 			     struct istripe_reason *why);

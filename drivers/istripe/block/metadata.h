@@ -74,8 +74,8 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
  * Return: 0; -ENODATA, -EBADMSG, -EOPNOTSUPP, -EINVAL see istripe_md_check_array();
  * -EINVAL another chunk, a larger logical block than that of the legs, or no room; -EEXIST a leg
  * holds something; -ESTALE nexuses of one leg lead to different superblocks; -EROFS a leg is write
- * protected; -EINTR killed; -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN a superblock cannot be read or
- * written.
+ * protected; -EINTR killed; -EIO, -EREMOTEIO, -EBUSY, -EPROTO, -ETIMEDOUT, -ENOTCONN a superblock
+ * cannot be read or written.
  */
 int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_create create,
 			   bool chunk_given, struct istripe_share *share,
@@ -84,8 +84,8 @@ int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_
 /*
  * The worker of a nexus that has identified its LUN compares the superblock, once it is known what
  * to expect. -ESTALE, or another error of istripe_md_check_unchanged(), and the nexus is refused;
- * -EIO, -EPROTO, -ETIMEDOUT, -ENOTCONN it could not be read: try again. After a bad block that is
- * no error if the superblock over this nexus has been right before.
+ * -EIO, -EREMOTEIO, -EBUSY, -EPROTO, -ETIMEDOUT, -ENOTCONN it could not be read: try again. After a
+ * bad block that is no error if the superblock over this nexus has been right before.
  */
 int istripe_metadata_check(struct istripe_nexus *nexus, struct istripe_reason *why);
 
