@@ -2,6 +2,7 @@
 """What is acknowledged as durable is so at the target, whose disk loses what only its cache has."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import errno
 import mmap
@@ -9,6 +10,7 @@ import os
 import random
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +20,7 @@ from lab.disk import Direct, noise, same
 from lab.ghost import FAST, ISIDS, path_state, release, set_isids, volume_over
 from lab.istripe import EnableError, Named
 from lab.shell import read, udev_settle_told, wait_for, write
-from scripted.ghost import hold
+from scripted.ghost import Gate, hold
 from scripted.scenario import HONEST, Held, Scenario
 from scripted.scsi import (
     BUSY,
@@ -101,6 +103,38 @@ def test_down_flushes(volatile, volume):
     volume.disable()
     assert cut(disk) == 0
     same(bytes(disk.data[AT:AT + 64 * KIB]), noise(64 * KIB, 2), "what the target has")
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["alone", "beside"])
+def test_down_waits_for_a_lost_path(make_server, make_volume, links, kernel_log, others):
+    """That may log in at any moment. Beside it there may be a path that cannot flush."""
+    refused, gate = Scenario("fails", times=1 << 20, hooks={"on_command": fails_flushes}), Gate()
+    servers = [make_server() for _ in range(1 + others)]
+    lun = servers[0].load(Scenario("comes", hooks=gate.hooks), VolatileDisk).disk
+    for server in servers[1:]:
+        server.load(refused).disk = lun
+        server.target.run.memory["sense"] = 2, 4, 3
+    volume = volume_over(make_volume, links[:1 + others], [server.port for server in servers],
+                         servers[0].target, path={**FAST, "login_retry_max_ms": 1000})
+    set_isids(volume, 1 + others)
+    device = volume.enable()
+    disk_at = Path("/sys/block") / device.name
+    wait_for("all paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
+    with Direct(device) as disk:
+        disk.write(AT, noise(64 * KIB, 1))
+    assert lun.cached
+    # It reads what has been closed.
+    udev_settle_told()
+    for server in servers[1:]:
+        server.arm()
+    gate.close(servers[0], ISIDS[0])
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        down = pool.submit(volume.disable)
+        wait_for("the end of the disk", lambda: not disk_at.exists())
+        gate.open(ISIDS[0])
+        down.result(60)
+    assert cut(lun) == 0
+    assert not kernel_log.matching(f"{volume.name}: .*is not flushed")
 
 
 async def fails_flushes(run, conn, task):

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/bits.h>
 #include <linux/blkdev.h>
 #include <linux/delay.h>
 #include <linux/log2.h>
@@ -327,17 +328,31 @@ static int flush_nexus(struct istripe_nexus *nexus, unsigned long deadline,
 	return ret;
 }
 
+/* The state of one call. */
+struct leg_flush {
+	struct istripe_leg *leg;
+	unsigned long deadline;
+	unsigned long asked;	/* a bit for each path that cannot do it, or has had its time */
+	int result;
+	struct istripe_reason *why;
+};
+
+static bool flush_may_ask(const struct leg_flush *flush, const struct istripe_nexus *nexus)
+{
+	return !(flush->asked & BIT(nexus->path->index)) && istripe_nexus_may_carry(nexus);
+}
+
 /*
  * In a section of leg->srcu: half of what is left while another path comes behind that of @nexus.
  * A flush may take long, and is cut off with its session.
  */
-static unsigned long flush_share(const struct istripe_nexus *nexus, unsigned long deadline)
+static unsigned long flush_share(const struct leg_flush *flush, const struct istripe_nexus *nexus)
 {
-	long left = deadline - jiffies;
+	long left = flush->deadline - jiffies;
 	const struct istripe_nexus *other;
 
-	istripe_leg_for_each_nexus(nexus->leg, other) {
-		if (other->path->index > nexus->path->index && istripe_nexus_may_carry(other)) {
+	istripe_leg_for_each_nexus(flush->leg, other) {
+		if (other->path->index > nexus->path->index && flush_may_ask(flush, other)) {
 			left /= 2;
 			break;
 		}
@@ -345,23 +360,75 @@ static unsigned long flush_share(const struct istripe_nexus *nexus, unsigned lon
 	return jiffies + max(left, (long)msecs_to_jiffies(PATH_MS_MIN));
 }
 
+static bool flush_goes_on(const struct leg_flush *flush)
+{
+	return time_before(jiffies, flush->deadline) && lun_io_goes_elsewhere(flush->result);
+}
+
+static void flush_over_paths(struct leg_flush *flush)
+{
+	int section = srcu_read_lock(&flush->leg->srcu);
+	struct istripe_nexus *nexus;
+
+	istripe_leg_for_each_nexus(flush->leg, nexus) {
+		if (!flush_may_ask(flush, nexus))
+			continue;
+		flush->result = flush_nexus(nexus, flush_share(flush, nexus), flush->why);
+		if (flush->result != -ENOTCONN)
+			flush->asked |= BIT(nexus->path->index);
+		if (!flush_goes_on(flush))
+			break;
+	}
+	srcu_read_unlock(&flush->leg->srcu, section);
+}
+
+/* Was it lost just now? It has as long to log in again as dirty data wait for it. */
+static bool flush_awaits(const struct leg_flush *flush, const struct istripe_nexus *nexus)
+{
+	unsigned long end = READ_ONCE(nexus->lost_at) + msecs_to_jiffies(ISTRIPE_WRITEBACK_MS);
+
+	if (!READ_ONCE(nexus->wanted) || flush->asked & BIT(nexus->path->index))
+		return false;
+	switch (READ_ONCE(nexus->state)) {
+	case ISTRIPE_NEXUS_LIVE:	/* its worker has not seen the loss, or it is back */
+		return istripe_nexus_may_carry(nexus);
+	case ISTRIPE_NEXUS_CLOSING:
+		return true;
+	case ISTRIPE_NEXUS_CONNECTING:
+	case ISTRIPE_NEXUS_BACKOFF:
+		return time_before(jiffies, end);
+	default:
+		return false;
+	}
+}
+
+static bool flush_awaits_any(const struct leg_flush *flush)
+{
+	int section = srcu_read_lock(&flush->leg->srcu);
+	const struct istripe_nexus *nexus;
+	bool any = false;
+
+	istripe_leg_for_each_nexus(flush->leg, nexus)
+		any |= flush_awaits(flush, nexus);
+	srcu_read_unlock(&flush->leg->srcu, section);
+	return any;
+}
+
 int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
 			     struct istripe_reason *why)
 {
-	int section = srcu_read_lock(&leg->srcu);
-	int ret = lun_io_fail_lost(leg, why);
-	const struct istripe_path *slow = NULL;
-	struct istripe_nexus *nexus;
+	struct leg_flush flush = {
+		.leg = leg,
+		.deadline = deadline,
+		.result = lun_io_fail_lost(leg, why),
+		.why = why,
+	};
 
-	istripe_leg_for_each_nexus(leg, nexus) {
-		if (nexus->path == slow || !istripe_nexus_may_carry(nexus))
-			continue;
-		ret = flush_nexus(nexus, flush_share(nexus, deadline), why);
-		if (lun_io_took_long(ret))
-			slow = nexus->path;
-		if (time_after_eq(jiffies, deadline) || !lun_io_goes_elsewhere(ret))
-			break;
+	flush_over_paths(&flush);
+	while (flush_goes_on(&flush) && flush_awaits_any(&flush)) {
+		istripe_leg_wake(leg);
+		msleep(TURN_MS);
+		flush_over_paths(&flush);
 	}
-	srcu_read_unlock(&leg->srcu, section);
-	return ret;
+	return flush.result;
 }

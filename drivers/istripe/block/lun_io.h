@@ -88,7 +88,8 @@ int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn)
 /*
  * Flushes one leg: until @deadline (jiffies), and not even a fatal signal ends it. A path has
  * half of the time that is left, the last one all of it; one without an answer, or busy all the
- * time, is not asked again.
+ * time, is not asked again. One that has been lost for less than ISTRIPE_WRITEBACK_MS is waited for
+ * when no other can do it.
  */
 int istripe_lun_io_flush_leg(struct istripe_leg *leg, unsigned long deadline,
 			     struct istripe_reason *why);
