@@ -98,7 +98,11 @@ void istripe_path_renew(struct istripe_path *path);
 /* Starts and retires reserves after a login of nexus 0. Its worker, or under leg->paths_lock. */
 void istripe_path_granted(struct istripe_path *path, u32 granted);
 
-/* Retires it if nothing needs it any more. Its worker, or in a section of leg->srcu; sleeps. */
+/**
+ * istripe_path_spare() - retire a nexus that nothing needs any more
+ * @nexus: any; of a path of kind mcs it may be one that the first session does without
+ * Context: its worker, or process, within a section of leg->srcu; sleeps.
+ */
 void istripe_path_spare(struct istripe_nexus *nexus);
 
 #endif
