@@ -886,7 +886,7 @@ UNFENCED = pytest.mark.allow_log("error(,| on) dev istripe|may still carry out",
 
 @UNFENCED
 @pytest.mark.parametrize("fence", ["path", "auto"])
-def test_enable_waits_for_the_fence(unfenced, links, fence):
+def test_enable_waits_for_the_fence(unfenced, servers, links, fence):
     """What the life before has left would come over what this one writes. What was proven then
     does not hold for the sessions of now.
     """
@@ -900,6 +900,7 @@ def test_enable_waits_for_the_fence(unfenced, links, fence):
     with Direct(volume.enable()) as disk:
         assert target.logins >= logins + 2
         disk.write(64 * KIB, noise(4 * KIB, 2))
+        release(servers[0], target)
         assert "carried out" not in target.run.memory
         same(disk.read(64 * KIB, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
     volume.disable()
