@@ -5,15 +5,18 @@ import socket
 
 import pytest
 
+from lab.ghost import release
 from lab.shell import wait_for
 from scripted import pdu as p
+from scripted.ghost import hold, keep
 from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import HONEST, Scenario
 from scripted.server import Server
 from scripted.steps import instead
 
 ISID = bytes([0x80, 0, 0, 0, 0, 9])
-TUR, READ_16 = 0x00, 0x88
+OTHER_ISID = ISID[:5] + b"\x0a"
+TUR, READ_16, WRITE_16 = 0x00, 0x88, 0x8A
 
 
 class Wire:
@@ -121,7 +124,7 @@ def test_session_reinstatement(server):
 
 
 def test_another_isid_is_another_session(server):
-    wires = [Wire(server), Wire(server, isid=ISID[:5] + b"\x0a")]
+    wires = [Wire(server), Wire(server, isid=OTHER_ISID)]
     for wire in wires:
         wire.command(1, 1)
         assert wire.take().status == 0
@@ -160,6 +163,25 @@ def test_abort_task(server):
     fields["exp_stat_sn"] = wire.exp_stat_sn
     wire.give(Pdu(p.TASK_MANAGEMENT, 0x81, True, itt=3, **fields))
     assert wire.take().response == 1
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("how, isid, carried_out", [
+    (hold, ISID, False), (hold, OTHER_ISID, False), (keep, ISID, False), (keep, OTHER_ISID, True)])
+def test_a_write_whose_connection_ends(server, how, isid, carried_out):
+    """What is kept ends with its session, and that only when it is reinstated."""
+    target = server.load(Scenario("ghost", hooks={"on_command": how}))
+    server.arm()
+    old = Wire(server)
+    old.give(Pdu(p.SCSI_COMMAND, 0xA1, itt=1, cmd_sn=1, exp_stat_sn=old.exp_stat_sn, edtl=512,
+                 cdb=bytes([WRITE_16]) + bytes(12) + bytes([1, 0, 0]), data=b"x" * 512))
+    wait_for("the write", lambda: "event" in target.run.memory)
+    old.sock.close()
+    wait_for("the end of its connection", lambda: not server.connections())
+    assert Wire(server, isid=isid).status == 0
+    release(server, target)
+    assert ("carried out" in target.run.memory) == carried_out
+    assert target.disk.data[:512] == (b"x" if carried_out else b"\0") * 512
     assert server.violations() == []
 
 

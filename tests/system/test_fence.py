@@ -39,7 +39,7 @@ from lab.istripectl import TOOL
 from lab.reservation import KEY, Reservations
 from lab.shell import read, run, status, wait_for, write
 from scripted.conn import Drop
-from scripted.ghost import hold
+from scripted.ghost import hold, keep
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import WRITE_16
 from scripted.steps import drop, on_write
@@ -869,7 +869,7 @@ def test_a_write_that_ends_every_path(servers, make_volume, links, fence):
 @pytest.fixture
 def unfenced(servers, make_volume, links):
     """A volume that went down while the target held a write, its first link down; the target."""
-    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold}))
+    target = servers[0].load(Scenario("ghost", hooks={"on_command": keep}))
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, path=FAST)
     with Direct(volume.enable()) as disk:
         volume.wait_proven()
@@ -956,7 +956,7 @@ def test_what_was_left_is_not_forgotten_with_its_path(unfenced, links):
 @UNFENCED
 def test_what_was_left_by_the_second_session(servers, make_volume, links):
     """Session by session: the first one's login ends nothing of it, and fewer are refused."""
-    target = servers[0].load(Scenario("ghost", hooks={"on_command": hold},
+    target = servers[0].load(Scenario("ghost", hooks={"on_command": keep},
                                       settings={"MaxConnections": 2}))
     volume = volume_over(make_volume, links, (PORTS[0],) * 2, target, fence="path",
                          path={**FAST, "connections": 2})

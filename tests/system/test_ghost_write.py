@@ -46,6 +46,7 @@ from scripted.ghost import (
     completes,
     discards,
     hold,
+    keep,
     rejects,
     silence,
 )
@@ -384,6 +385,20 @@ def test_reset(server, make_volume, links, reset, paths, fence, lose):
     assert server.violations() == []
 
 
+def lose_a_write(disk, server, target, link, seed):
+    """One that the target keeps: it ends with the next login."""
+    older, newer = noise(4 * KIB, seed), noise(4 * KIB, seed + 1)
+    target.run.hits = 0
+    target.run.memory.clear()
+    writer = held_write(disk, target, older)
+    killed(link, server.port)
+    writer.finish()
+    disk.write(ghost.AT, newer)
+    release(server, target)
+    same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
+    assert "carried out" not in target.run.memory
+
+
 def test_target_without_reset(server, make_volume, links, kernel_log):
     """It says so: its login is believed, as there is nothing better."""
 
@@ -391,17 +406,13 @@ def test_target_without_reset(server, make_volume, links, kernel_log):
         await run.target.answer_task_management(conn, pdu, NOT_SUPPORTED)
         return True
 
-    target = server.load(Scenario("no reset", hooks={"on_command": hold, "on_tmf": refused}))
+    target = server.load(Scenario("no reset", hooks={"on_command": keep, "on_tmf": refused}))
     volume = volume_over(make_volume, links[:1], [server.port], target, path=PATH)
     with Direct(volume.enable()) as disk:
         server.arm()
-        writer = held_write(disk, target, noise(4 * KIB, 1))
-        killed(links[0], server.port)
-        writer.finish()
-        disk.write(ghost.AT, noise(4 * KIB, 2))
-        release(server, target)
-        same(disk.read(ghost.AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
-        assert read(volume.leg_sysfs(0) / "lun_reset") == "unsupported"
+        for seed in (1, 3):
+            lose_a_write(disk, server, target, links[0], seed)
+            assert read(volume.leg_sysfs(0) / "lun_reset") == "unsupported"
         assert kernel_log.matching("the target does not know LOGICAL UNIT RESET: writes of a lost "
                                    "session are believed to end with the next login")
     volume.disable()
@@ -420,7 +431,7 @@ def rejects_the_pdu(reason):
 
 
 def refusing_volume(server, make_volume, links, refuse):
-    """Its target's login drops a write, a reset is refused; the volume, the target, when it was asked.
+    """Its target's login ends a write, a reset is refused; the volume, the target, when it was asked.
     """
     asked = []
 
@@ -429,7 +440,7 @@ def refusing_volume(server, make_volume, links, refuse):
         await refuse(run, conn, pdu)
         return True
 
-    target = server.load(Scenario("no reset", hooks={"on_command": hold, "on_tmf": refused}))
+    target = server.load(Scenario("no reset", hooks={"on_command": keep, "on_tmf": refused}))
     return volume_over(make_volume, links[:1], [server.port], target, path=PATH), target, asked
 
 
@@ -440,22 +451,13 @@ def test_target_that_refuses_resets(server, make_volume, links, kernel_log, refu
     volume, target, asked = refusing_volume(server, make_volume, links, refuse)
     with Direct(volume.enable()) as disk:
         server.arm()
-        writer = held_write(disk, target, noise(4 * KIB, 1))
-        killed(links[0], server.port)
-        writer.finish()
+        lose_a_write(disk, server, target, links[0], 1)
         # Not the last of them, which the target may have noted long before its answer.
         assert len(asked) >= 3 and time.monotonic() - asked[0] > 4.5
-        disk.write(ghost.AT, noise(4 * KIB, 2))
-        release(server, target)
-        same(disk.read(ghost.AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
         assert read(volume.leg_sysfs(0) / "lun_reset") == "unsupported"
         # The next time it is asked, and believed at once.
         asked.clear()
-        target.run.hits = 0
-        target.run.memory.clear()
-        writer = held_write(disk, target, noise(4 * KIB, 3))
-        killed(links[0], server.port)
-        writer.finish()
+        lose_a_write(disk, server, target, links[0], 3)
         assert len(asked) == 1
         assert len(kernel_log.matching("refuses LOGICAL UNIT RESET")) == 1
     volume.disable()
@@ -470,14 +472,18 @@ def test_target_that_refuses_resets_and_was_down(server, make_volume, links):
     with Direct(volume.enable()) as disk:
         server.arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
-        killed(links[0], server.port)
-        wait_for("a refusal", lambda: asked)
-        volume.force_down()
-        writer.join(60)
-        assert not writer.is_alive() and not writer.good
+        links[0].set_up(False)
+        try:
+            wait_for("the loss to be noticed", lambda: state(volume) == "waiting", 60)
+            volume.force_down()
+            writer.join(60)
+            assert not writer.is_alive() and not writer.good
+        finally:
+            links[0].set_up(True)
     asked.clear()
     volume.enable()
     assert len(asked) >= 3 and time.monotonic() - asked[0] > 4.5
+    release(server, target)
     assert "carried out" not in target.run.memory
     volume.disable()
     assert server.violations() == []

@@ -18,8 +18,9 @@ import pytest
 
 from lab import fio, lio, network
 from lab.connections import sent
-from lab.disk import Direct, noise, works
+from lab.disk import Direct, noise, same, works
 from lab.ghost import (
+    AT,
     CALM,
     FAST,
     KIB,
@@ -32,7 +33,7 @@ from lab.ghost import (
 )
 from lab.nbd import HoldingDisk
 from lab.shell import LabError, read, wait_for, write
-from scripted.ghost import hold
+from scripted.ghost import hold, keep
 from scripted.pdu import LOGOUT_RESPONSE, Pdu
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import INQUIRY, READ_16, WRITE_16, Result
@@ -122,6 +123,15 @@ def test_reconnect_honours_time2wait(make_lio, make_volume, kernel_log):
     assert len(kernel_log.matching(f"{volume.name}/0/0: connected again")) == volume.reconnects()
 
 
+def is_ended(disk, server, target):
+    """What was held is not carried out over newer data."""
+    newer = noise(4 * KIB, "newer")
+    disk.write(AT, newer)
+    release(server, target)
+    same(disk.read(AT, 4 * KIB), newer, "the data on the disk")
+    assert "carried out" not in target.run.memory
+
+
 @pytest.mark.parametrize("connections", [1, 2])
 def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_log, connections):
     """The first login through the sibling is refused, and the path's own login must wait.
@@ -139,7 +149,7 @@ def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_
             await conn.refuse(pdu, 0x0301, [])
         return len(logins) == 1
 
-    target = server.load(Scenario("ghost", hooks={"on_command": hold, "on_login": refuse_once}))
+    target = server.load(Scenario("ghost", hooks={"on_command": keep, "on_login": refuse_once}))
     volume = volume_over(make_volume, links, [server.port] * 2, target, fence="auto",
                          path={**CALM, "multi": "mcs", "connections": connections,
                                "default_time2wait": 60})
@@ -158,7 +168,7 @@ def test_a_fence_does_not_wait_for_time2wait(server, make_volume, links, kernel_
         wait_for("the message", lambda: kernel_log.matching("the old session is ended through"))
         assert logins[1] - lost < 50
         assert read(volume.path_sysfs(0, 0) / "reconnects") == reconnects
-        release(server, target)
+        is_ended(disk, server, target)
     assert server.violations() == []
 
 
@@ -179,15 +189,15 @@ def test_a_fence_after_several_connections(server, make_volume, links):
             writer.finish()
             wait_for("the end of the lost session",
                      lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
+            is_ended(disk, server, target)
         finally:
             links[0].set_silent(False)
-        release(server, target)
     assert server.violations() == []
 
 
 def test_a_fence_that_is_allowed_during_time2wait(server, make_volume, links, kernel_log):
     """The loss found that no other path may end the session; the administrator lets one do it."""
-    target = server.load(Scenario("ghost", hooks={"on_command": hold}))
+    target = server.load(Scenario("ghost", hooks={"on_command": keep}))
     volume = volume_over(make_volume, links, [server.port] * 2, target,
                          fence="auto", path={**FAST, "default_time2wait": 60})
     with Direct(volume.enable()) as disk:
@@ -208,7 +218,7 @@ def test_a_fence_that_is_allowed_during_time2wait(server, make_volume, links, ke
         assert time.monotonic() - lost < 55
         writer.finish()
         assert read(volume.path_sysfs(0, 0) / "reconnects") == reconnects
-        release(server, target)
+        is_ended(disk, server, target)
     assert server.violations() == []
 
 

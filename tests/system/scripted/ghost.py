@@ -24,6 +24,26 @@ async def hold(run, _conn, task):
     return False
 
 
+async def keep(run, conn, task):
+    """As hold(), but the target does not notice the end of the connection either.
+
+    Only a login that reinstates its session ends the write.
+    """
+    if task.opcode != WRITE_16 or not run.strike():
+        return False
+    await run.target.collect(conn, task)
+
+    async def carry_out():
+        await run.memory["event"].wait()
+        run.memory["carried out"] = True
+        return run.target.disk.execute(task.cdb, task.buffer)
+
+    run.memory["worker"] = run.target.keep(conn.session, carry_out())
+    run.memory["event"] = asyncio.Event()
+    await run.target.respond(conn, task, await asyncio.shield(run.memory["worker"]))
+    return True
+
+
 # Answers to a reset
 
 async def completes(holder, _conn, _pdu):

@@ -74,6 +74,7 @@ class Target:
         self.connections = set()
         self.sessions = {}              # TSIH: Session
         self.logins = 0                 # sessions there have been
+        self.kept = {}                  # (initiator, ISID): see keep()
         self._tsih = itertools.count(1)
         self._ttt = itertools.count(0x100)
 
@@ -115,6 +116,8 @@ class Target:
             for old in list(self.sessions.values()):
                 if old.isid == pdu.isid and old.initiator == name:
                     self.end_session(old)
+            if (name, pdu.isid) in self.kept:
+                self.kept.pop((name, pdu.isid)).cancel()
             session = Session(self, name, pdu.isid, next(self._tsih), pdu.cmd_sn)
             self.sessions[session.tsih] = session
             self.logins += 1
@@ -122,6 +125,11 @@ class Target:
         conn.session = session
         session.connections[pdu.cid] = conn
         conn.checks.join(session.checks)
+
+    def keep(self, session, work):
+        """Outlives the session: the task that does the work until the session is reinstated."""
+        worker = self.kept[session.initiator, session.isid] = asyncio.ensure_future(work)
+        return worker
 
     def end_session(self, session):
         for conn in list(session.connections.values()):
