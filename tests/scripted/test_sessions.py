@@ -213,17 +213,28 @@ def test_its_own_mistakes_are_seen(server):
 
 
 def test_violations_are_unexpected(server):
-    """But for those that the scenario names, and where the test looks at them itself."""
-    for names, expected in (("", 1), ("a Target Transfer Tag", 0)):
-        server.load(Scenario("honest", violations=names))
-        before = len(server.unexpected())
+    """But for those that the scenario names, and those at which the test has looked itself."""
+
+    def violate():
         wire = Wire(server)
         wire.give(Pdu(p.NOP_OUT, immediate=True, itt=1, ttt=5, cmd_sn=1,
                       exp_stat_sn=wire.exp_stat_sn))
         wire.take()
-        assert len(server.unexpected()) == before + expected
+
+    for names, expected in (("", 1), ("a Target Transfer Tag", 1), ("", 2)):
+        server.load(Scenario("honest", violations=names))
+        violate()
+        assert len(server.unexpected()) == expected
+    # Neither those of other targets, nor what comes later.
     assert len(server.violations()) == 1
-    assert server.unexpected() == []
+    assert len(server.unexpected()) == 1
+    violate()
+    assert len(server.unexpected()) == 2
+    assert len(server.violations()) == 2
+    assert len(server.unexpected()) == 1
+    server.load(HONEST)
+    violate()
+    assert len(server.unexpected()) == 2
 
 
 def test_a_load_ends_what_was(server):

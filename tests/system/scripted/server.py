@@ -7,13 +7,14 @@ changes its namespace; the target's loop runs where the tests do, and shares the
 
 import asyncio
 import ctypes
+import dataclasses
 import os
 import re
 import socket
 import threading
 
 from scripted.conn import ITSELF
-from scripted.scenario import HONEST, Run
+from scripted.scenario import HONEST, Run, Scenario
 from scripted.scsi import Disk
 from scripted.target import Settings, Target
 
@@ -48,6 +49,20 @@ def listen(address, port, netns=None):
     return made[0]
 
 
+@dataclasses.dataclass
+class Found:
+    """What was found while this scenario was loaded. looked_at: so many lines a test has seen."""
+
+    scenario: Scenario
+    lines: list
+    looked_at: int = 0
+
+    def unexpected(self):
+        names = self.scenario.violations
+        return [line for at, line in enumerate(self.lines) if line.startswith(ITSELF) or not (
+            at < self.looked_at or names and re.search(names, line))]
+
+
 class Server:
     def __init__(self, address="127.0.0.1", port=0, netns=None):
         self.sock = listen(address, port, netns)
@@ -55,8 +70,7 @@ class Server:
         self.port = self.sock.getsockname()[1]
         self.loop = asyncio.new_event_loop()
         self.target = None
-        self.found = []             # (scenario, violations) of that one, and of those before it
-        self.judged = False         # whether a test has looked at violations
+        self.found = []             # of that one, and of those before it
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._main, name="scripted", daemon=True)
 
@@ -86,7 +100,7 @@ class Server:
         settings = Settings(**{"portal": self.portal, **scenario.settings})
         target = Target(run, settings, kind(**{**scenario.disk, **disk}))
         run.target = target
-        self.found.append((scenario, target.violations))
+        self.found.append(Found(scenario, target.violations))
 
         async def change():
             old, self.target = self.target, target
@@ -113,16 +127,16 @@ class Server:
         self.target.run.armed = True
 
     def violations(self):
-        self.judged = True
-        return list(self.target.violations)
+        """Of the target that is loaded."""
+        lines = list(self.target.violations)
+        self.found[-1].looked_at = len(lines)
+        return lines
 
     def unexpected(self):
         """Exceptions of the hooks of all scenarios that were loaded. And what the initiator has done
-        wrong and no scenario names, unless the test has looked at that itself.
+        wrong and no scenario names, but for the lines that violations() has returned.
         """
-        return [line for scenario, violations in self.found for line in violations
-                if line.startswith(ITSELF) or not (
-                    self.judged or scenario.violations and re.search(scenario.violations, line))]
+        return [line for found in self.found for line in found.unexpected()]
 
     def sessions(self):
         return self.target.logins
