@@ -218,6 +218,19 @@ async def others_first(run, conn, pdu):
     return False
 
 
+async def pings_elsewhere(run, conn, pdu):
+    """Nothing is sent on any connection of a session that ends, so no ping is answered."""
+    run.touched = True
+    await asyncio.sleep(0.3)
+    asked = [(other, await other.ping()) for other in conn.session.connections.values()
+             if other is not conn]
+    await asyncio.sleep(0.5)
+    for other, ttt in asked:
+        if ttt not in other.checks.pings:
+            conn.checks.wrong("11.14", f"a PDU on connection {other.cid} follows it", pdu)
+    return False
+
+
 async def refuse_logout(run, conn, pdu):
     # The initiator may be gone before the answer is.
     run.touched = True
@@ -228,5 +241,6 @@ async def refuse_logout(run, conn, pdu):
 LOGOUTS = [
     several("logout, the others end first", hooks={"on_logout": others_first}),
     several("logout refused", hooks={"on_logout": refuse_logout}),
+    several("logout, pings elsewhere", hooks={"on_logout": pings_elsewhere}, connections=4),
 ]
 SCENARIOS = [*HONEST, *JOINS, *ALLEGIANCE, *LOSSES, *OVERDUES, *LOGOUTS]
