@@ -22,7 +22,7 @@ from lab.istripe import EnableError, Named
 from lab.names import StuckHelper
 from lab.shell import clock, read, status, wait_for, write
 from scripted import keys
-from scripted.ghost import hold
+from scripted.ghost import hold, keep
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import READ_16, WRITE_16
 
@@ -577,12 +577,12 @@ async def tells_no_group(conn, request, pairs, ready):
 def test_a_target_that_tells_no_portal_group(server, make_scripted, links):
     """None is expected of it when the volume comes up again, and its login ends what was left."""
     volume, target = make_scripted(
-        Scenario("tells none", hooks={"login_pairs": tells_no_group, "on_command": hold}),
+        Scenario("tells none", hooks={"login_pairs": tells_no_group, "on_command": keep}),
         recovery_timeout_ms=1000)
-    data = noise(4 * KIB, 1)
+    older, newer = noise(4 * KIB, 1), noise(4 * KIB, 2)
     with Direct(volume.enable()) as disk:
         server.arm()
-        writer = held_write(disk, target, data)
+        writer = held_write(disk, target, older)
         links[0].set_up(False)
         try:
             writer.join(90)
@@ -593,6 +593,7 @@ def test_a_target_that_tells_no_portal_group(server, make_scripted, links):
     assert read(volume.leg / "unfenced") == "0"
     with Direct(volume.enable()) as disk:
         assert read(volume.leg / "unfenced") == ""
-        disk.write(AT, data)
-        same(disk.read(AT, len(data)), data, "what was read")
-    release(server, target)
+        disk.write(AT, newer)
+        release(server, target)
+        same(disk.read(AT, len(newer)), newer, "what was read")
+    assert "carried out" not in target.run.memory
