@@ -34,7 +34,7 @@ from lab.disk import Reader
 from lab.ghost import ISIDS, set_isids
 from lab.istripe import Named
 from lab.istripectl import TOOL
-from lab.kernel import ATOMIC_WRITES, DEBUG
+from lab.kernel import ATOMIC_WRITES, DEBUG, RELEASE
 from lab.kernlog import KernelLog
 from lab.shell import LabError, read, run, status, write
 from scripted.registrations import RegisteredDisk
@@ -75,24 +75,30 @@ def mark_long(items, named):
         raise pytest.UsageError(f"{LONG.name}: no such test: {', '.join(sorted(unknown))}")
 
 
+def wants_newer(item):
+    mark = item.get_closest_marker("kernel")
+    return mark and RELEASE < mark.args
+
+
 def others_of(items, named, chosen):
     """What is for other kernels, and for other runs.
 
     The even ones run on one kernel, the odd ones on the other, but for those that are marked as
-    both, unless tests or files are named, or just those that are long are chosen by their mark. What
-    is marked as long runs when tests or files are named, or chosen by a mark.
+    both or with the oldest kernel that can run them, unless tests or files are named, or just those
+    that are long are chosen by their mark. What is marked as long runs when tests or files are
+    named, or chosen by a mark.
     """
-    others = []
+    others = [item for item in items if wants_newer(item)]
     if not faults.available():
         others += [item for item in items if item.get_closest_marker("debug")]
     if not ATOMIC_WRITES:
         others += [item for item in items if item.get_closest_marker("atomic")]
     if not Size.full and not DEBUG and not named:
         # With those that are long: the others stay on their kernel when one more is.
-        shared = [item for item in items
-                  if not item.get_closest_marker("both") and item not in others]
+        shared = [item for item in items if item not in others and not (
+            item.get_closest_marker("both") or item.get_closest_marker("kernel"))]
         if chosen != "long":
-            others += shared[not os.uname().release.startswith("6.1.")::2]
+            others += shared[RELEASE != (6, 1)::2]
         if not chosen:
             others += [item for item in items
                        if item.get_closest_marker("long") and item not in others]

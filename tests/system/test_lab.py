@@ -263,36 +263,38 @@ def test_all_are_ended():
 
 
 class Item:
-    """As pytest collects it, with the names of its marks."""
+    """As pytest collects it, with the names of its marks and the kernel that it needs."""
 
-    def __init__(self, nodeid, *marks):
+    def __init__(self, nodeid, *marks, kernel=None):
         self.nodeid, self.marks = nodeid, marks
+        self.kernel = SimpleNamespace(args=kernel) if kernel else None
 
     def get_closest_marker(self, name):
-        return name in self.marks
+        return self.kernel if name == "kernel" else name in self.marks
 
 
 ITEMS = [Item("a"), Item("b", "long"), Item("c", "long"), Item("d"), Item("e", "both"),
-         Item("f", "both", "long"), Item("g")]
+         Item("f", "both", "long"), Item("h", kernel=(6, 4)), Item("i", kernel=(6, 19)), Item("g")]
 
 
 @pytest.mark.parametrize(("release", "chosen", "named", "left"), [
-    ("6.1.0", "", False, "de"),
-    ("6.12.1", "", False, "aeg"),
-    ("6.1.0", "long", False, "bcf"),
-    ("6.12.1", "long", False, "bcf"),
-    ("6.12.1", "not debug", False, "acefg"),
-    ("6.1.0", "", True, "abcdefg"),
+    ((6, 1), "", False, "de"),
+    ((6, 12), "", False, "aehg"),
+    ((6, 1), "long", False, "bcf"),
+    ((6, 12), "long", False, "bcf"),
+    ((6, 12), "not debug", False, "acefhg"),
+    ((6, 1), "", True, "abcdefg"),
+    ((7, 3), "kernel", False, "hi"),
 ])
 def test_which_kernel_runs_what(monkeypatch, release, chosen, named, left):
     """make check halves the tests, make check-long has all that it leaves out on each kernel."""
     monkeypatch.setattr(conftest.Size, "full", False)
     for name, value in (("DEBUG", False), ("ATOMIC_WRITES", True),
                         ("faults", SimpleNamespace(available=lambda: True)),
-                        ("os", SimpleNamespace(uname=lambda: SimpleNamespace(release=release)))):
+                        ("RELEASE", release)):
         monkeypatch.setattr(conftest, name, value)
     others = conftest.others_of(ITEMS, named, chosen)
     kept = [item for item in ITEMS if item not in others]
-    if chosen == "long":
-        kept = [item for item in kept if "long" in item.marks]
+    if chosen in ("long", "kernel"):
+        kept = [item for item in kept if item.get_closest_marker(chosen)]
     assert "".join(item.nodeid for item in kept) == left

@@ -20,8 +20,6 @@ from lab.reservation import (
     IGNORE_KEY,
     KEY,
     OTHER_KEY,
-    PASSES,
-    READS_BY_IOCTL,
     WRITE_EXCLUSIVE,
     WRITE_EXCLUSIVE_REG_ONLY,
     PassedLun,
@@ -852,7 +850,8 @@ def holder(disk):
     return int(key, 16), kind.strip()
 
 
-PASSED = pytest.mark.skipif(not PASSES, reason="LIO of this kernel does not pass reservations on")
+#: LIO passes reservations on to its disk, which are read then.
+PASSED = pytest.mark.kernel(6, 4)
 
 
 @PASSED
@@ -892,7 +891,8 @@ def test_guest_reads_of_every_leg(two_legs, links, stock):
         assert its.clear(KEY) == 0
 
 
-READS = pytest.mark.skipif(not READS_BY_IOCTL, reason="this kernel has no ioctls that read")
+#: IOC_PR_READ_KEYS and IOC_PR_READ_RESERVATION.
+READS = pytest.mark.kernel(6, 19)
 
 
 @READS

@@ -5,7 +5,7 @@ import ctypes
 import os
 import struct
 
-from lab import kernel, lio
+from lab import lio
 from lab.shell import run, write
 
 KEY, OTHER_KEY = 0x1571, 0x2ead
@@ -15,12 +15,6 @@ IGNORE_KEY = 1
 #: enum pr_status: the status of SCSI
 CONFLICT = 0x18
 LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-#: IOC_PR_READ_KEYS and IOC_PR_READ_RESERVATION.
-READS_BY_IOCTL = kernel.RELEASE >= (6, 19)
-#: LIO passes reservations on to its disk, which are read then.
-PASSES = kernel.RELEASE >= (6, 4)
 
 
 class PassedLun(lio.Lun):
@@ -72,7 +66,7 @@ class Reservations:
         return self._status(205, "=QII", key, 0, 0)
 
     def read_keys(self, room):
-        """(generation, keys that there are, those that have come); kernels with READS_BY_IOCTL."""
+        """(generation, keys that there are, those that have come); Linux 6.19."""
         told = (ctypes.c_uint64 * max(room, 1))()
         asked = struct.pack("=IIQ", 0, room, ctypes.addressof(told))
         buffer = ctypes.create_string_buffer(asked, len(asked))
@@ -81,7 +75,7 @@ class Reservations:
         return generation, count, list(told[:min(room, count)])
 
     def read_reservation(self):
-        """(key, generation, type); kernels with READS_BY_IOCTL."""
+        """(key, generation, type); Linux 6.19."""
         buffer = ctypes.create_string_buffer(16)
         self._ask(2 << 30 | 16 << 16 | ord("p") << 8 | 207, buffer)
         return struct.unpack("=QII", buffer.raw)
