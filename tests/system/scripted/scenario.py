@@ -30,7 +30,10 @@ WORKS = Expect("works")
 SURVIVES = Expect("survives")
 
 
-def reconnects(reason=""):
+def reconnects(reason):
+    """reason: a part of what the path says; any other loss would pass for this one without it."""
+    if not reason:
+        raise ValueError("a loss for any reason")
     return Expect("reconnects", reason)
 
 
