@@ -224,11 +224,10 @@ def test_down_while_flushes_hang(make_server, make_volume, links, kernel_log):
         server.arm()
     start = time.monotonic()
     volume.disable()
-    took_s = time.monotonic() - start
+    assert time.monotonic() - start < 40
     for server, each in zip(servers, held):
         assert len(each.tasks) == len(links)
         server.call(each.release())
-    assert took_s < 40
     assert cut(good) == 0
     for leg in range(4):
         lines = kernel_log.matching(f"{volume.name}: leg {leg}.*: its write cache is not flushed")

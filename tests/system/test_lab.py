@@ -203,6 +203,8 @@ def test_overtaken_data_are_no_state(nodeid, statement):
 @pytest.mark.parametrize(("statement", "state"), [
     ("assert time.monotonic() - start < 60", True),
     ("assert time.monotonic() - start < YIELD_S, 'late'", True),
+    ("assert reader.longest_s < STALL_S", True),
+    ("assert count == 1 or reader.longest_s < STALL_S", False),
     ("assert time.monotonic() - start > 60", False),
     ("assert 2 < time.monotonic() - start < 60", False),
     ("assert time.monotonic() - start < 60 and target.logins == 2", False),

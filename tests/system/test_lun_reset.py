@@ -275,7 +275,8 @@ def test_answered_late(server, make_volume, links, count):
             paths.back(0)
             writer.finish()
             reader.goes_on()
-            assert count == 1 or reader.longest_s < STALL_S
+            if count > 1:
+                assert reader.longest_s < STALL_S
             same(disk.read(AT, 4 * KIB), noise(4 * KIB, AT), "the data on the disk")
     finally:
         reader.end()

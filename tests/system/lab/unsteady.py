@@ -39,7 +39,8 @@ ORDER = re.compile(r"test_(durable|fence|ghost\w*|holding|lun_reset|metadata|ove
 STATE = re.compile(r"assert\b.*(state|_error\(|faults|logins|reconnects|attempts|_s\b"
                    r"|monotonic\(\)|undisturbed\()", re.DOTALL)
 #: Such a one, wherever it is: no data depend on how soon something came.
-LATE = re.compile(r"assert time\.monotonic\(\) - [\w.]+ < [\w.]+(, .*)?", re.DOTALL)
+LATE = re.compile(r"assert (time\.monotonic\(\) - [\w.]+|\w+\.longest_s) < [\w.]+(, .*)?",
+                  re.DOTALL)
 #: A wait that was too short: a LabError of these, and the time-out of a command of lab.shell.
 WAIT = re.compile(r"""wait_for\(|"iscsiadm", .*"--login\"""")
 COMMAND = re.compile(r"\b_finish\(")
