@@ -348,6 +348,12 @@ def server(make_server):
     return make_server()
 
 
+@pytest.fixture
+def servers(make_server):
+    """Two scripted targets of one name."""
+    return [make_server(), make_server()]
+
+
 #: An emulated processor may stand still for longer than a silent target is waited for by default.
 PATIENCE = {"ping_interval_ms": 5000, "ping_timeout_ms": 5000}
 

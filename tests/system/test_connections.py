@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from lab import fio, lio, network, storage
-from lab.connections import assert_queue_for_each, connections, sent
+from lab.connections import (
+    assert_queue_for_each,
+    connections,
+    in_use,
+    sent,
+    wait_reconnects,
+)
 from lab.istripe import INITIATOR, Named
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import HONEST
@@ -33,10 +39,6 @@ def volume_of(make_lio, make_volume):
     return make
 
 
-def in_use(volume):
-    return int(read(volume.path_sysfs() / "session" / "connections"))
-
-
 def states(volume):
     return [read(place / "state") for place in connections(volume)]
 
@@ -47,11 +49,6 @@ def kill_one(volume, cid, by_target=False):
     netns, side = (network.NETNS, "dport") if by_target else (None, "sport")
     out = run("ss", "-HKtn", "state", "established", f"{side} = {port}", netns=netns)
     assert len(out.splitlines()) == 1, out
-
-
-def wait_reconnects(volume, count):
-    wait_for("another session", lambda: volume.reconnects() >= count, 60)
-    volume.wait_state("live")
 
 
 @pytest.mark.parametrize("count", [2, 4, 8])

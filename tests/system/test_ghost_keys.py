@@ -55,14 +55,11 @@ PAUSE_S = 12
 SAID = "keys of persistent reservations are registered: lost writes wait"
 
 
-@pytest.fixture
-def servers(make_server):
-    """Two targets of one name, so that no path can end the session of the other one."""
-    return [make_server() for _ in range(2)]
-
-
 def volume_over_both(servers, make_volume, links, scenarios):
-    """(volume, the first path's target, the disk of both)."""
+    """(volume, the first path's target, the disk of both).
+
+    No path can end the session of the other one.
+    """
     disk = RegisteredDisk()
     targets = [server.load(scenario) for server, scenario in zip(servers, scenarios)]
     for target in targets:

@@ -12,6 +12,7 @@ import types
 
 import pytest
 
+from lab.connections import in_use
 from lab.disk import Direct, Reader, noise, same
 from lab.ghost import (
     AT,
@@ -700,11 +701,6 @@ def test_while_the_last_flush_is_asked_for(server, make_volume, links, kernel_lo
     assert paths.target.disk.flushes == flushes + 1
     assert not kernel_log.matching("its write cache is not flushed")
     assert server.violations() == []
-
-
-def in_use(volume):
-    """Connections of the path's first session."""
-    return int(read(volume.path_sysfs() / "session" / "connections"))
 
 
 def somebody_decides(server, make_volume, links, kernel_log, decides, connections=1):

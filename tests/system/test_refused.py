@@ -36,12 +36,6 @@ def scenario(status, armed=False):
     return Scenario("refuses", hooks=refuse(status), times=10000, armed=armed)
 
 
-@pytest.fixture
-def servers(make_server):
-    """One target, each of whose portals can refuse logins on its own."""
-    return [make_server(), make_server()]
-
-
 def two_paths(make_volume, links, servers, *scenarios):
     targets = [server.load(each) for server, each in zip(servers, scenarios)]
     targets[1].disk = targets[0].disk
@@ -64,10 +58,6 @@ def forgive(server):
     server.target.run.armed = False
 
 
-def attempts(server):
-    return server.target.run.hits
-
-
 def wait_live(volume, path=0, timeout_s=AT_ONCE_S):
     wait_for(f"path {path} to be live", lambda: path_state(volume, path) == "live", timeout_s)
 
@@ -76,7 +66,7 @@ def refused_for_long(volume, server):
     """Path 0 is refused, and its next login is seconds away."""
     start = time.monotonic()
     lose(server)
-    wait_for("some attempts", lambda: attempts(server) == LONG_ATTEMPTS, 60)
+    wait_for("some attempts", lambda: server.attempts() == LONG_ATTEMPTS, 60)
     assert time.monotonic() - start > LONG_S
     wait_for("the refusal", lambda: path_state(volume) == "refused", AT_ONCE_S)
 
@@ -111,7 +101,7 @@ def test_what_may_pass_is_tried_at_the_normal_rate(make_volume, links, servers):
     volume, _ = two_paths(make_volume, links, servers, scenario(TOO_MANY), scenario(TOO_MANY))
     volume.enable()
     lose(servers[0])
-    wait_for("many attempts", lambda: attempts(servers[0]) >= MANY_ATTEMPTS, MANY_S)
+    wait_for("many attempts", lambda: servers[0].attempts() >= MANY_ATTEMPTS, MANY_S)
     assert path_state(volume) in ("backoff", "connecting")
     forgive(servers[0])
     wait_live(volume)
@@ -144,7 +134,7 @@ def test_at_the_normal_rate_until_io_fails(make_volume, links, servers):
                          recovery_timeout_ms=60000)
     with Direct(volume.enable()) as disk:
         lose(servers[0])
-        wait_for("many attempts", lambda: attempts(servers[0]) >= MANY_ATTEMPTS, MANY_S)
+        wait_for("many attempts", lambda: servers[0].attempts() >= MANY_ATTEMPTS, MANY_S)
         assert path_state(volume) in ("refused", "connecting")
         forgive(servers[0])
         disk.read(0, 4 * KIB)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from lab import fio, istripe, lio, network, storage
-from lab.connections import assert_queue_for_each
+from lab.connections import assert_queue_for_each, wait_reconnects
 from lab.istripe import INITIATOR, Named
 from lab.shell import read, run, status, wait_for
 from scripted.conn import Drop
@@ -58,11 +58,6 @@ def port(volume, number):
 def kill_one(volume, number):
     out = run("ss", "-HKtn", "state", "established", f"sport = {port(volume, number)}")
     assert len(out.splitlines()) == 1, out
-
-
-def wait_reconnects(volume, count):
-    wait_for("another session", lambda: volume.reconnects() >= count, 60)
-    volume.wait_state("live")
 
 
 def state(volume):

@@ -27,11 +27,6 @@ PROMPT_S = 0.3
 ABORTS = "has timed out: aborting it|the target has been silent for|time out over this path"
 
 
-@pytest.fixture
-def servers(make_server):
-    return make_server(), make_server()
-
-
 def ports(servers):
     return [server.port for server in servers]
 

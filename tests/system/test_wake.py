@@ -349,12 +349,6 @@ def test_at_once_when_the_port_of_a_vrf_is_back(make_lio, make_volume, links):
         volume.disable()
 
 
-@pytest.fixture
-def servers(make_server):
-    """One target, each of whose portals can refuse logins on its own."""
-    return [make_server(), make_server()]
-
-
 def refusing(make_volume, links, servers, hooks, **path):
     """A volume whose paths are refused when their server is armed."""
     targets = [server.load(Scenario("refuses", hooks=hooks, times=10000)) for server in servers]
@@ -362,10 +356,6 @@ def refusing(make_volume, links, servers, hooks, **path):
         target.disk = targets[0].disk
     return volume_over(make_volume, links[:len(servers)], [server.port for server in servers],
                        targets[0], path={**PATH, **path}, fence="path")
-
-
-def attempts(server):
-    return server.target.run.hits
 
 
 def lose(link, server):
@@ -376,7 +366,7 @@ def lose(link, server):
 def asleep(link, server):
     """The path over this link has lost its session, and its next login is 20 s away."""
     lose(link, server)
-    wait_for("some attempts", lambda: attempts(server) == ASLEEP_ATTEMPTS, 60)
+    wait_for("some attempts", lambda: server.attempts() == ASLEEP_ATTEMPTS, 60)
 
 
 def test_a_leg_that_serves_nothing(make_volume, links, servers):
@@ -384,11 +374,11 @@ def test_a_leg_that_serves_nothing(make_volume, links, servers):
     volume = refusing(make_volume, links, servers, refuse(TOO_MANY))
     volume.enable()
     asleep(links[0], servers[0])
-    before = attempts(servers[0])
+    before = servers[0].attempts()
     lose(links[1], servers[1])
     for server, first in zip(servers, (before, 0)):
         wait_for("many attempts", lambda server=server, first=first:
-                 attempts(server) >= first + BUSY_ATTEMPTS, BUSY_S)
+                 server.attempts() >= first + BUSY_ATTEMPTS, BUSY_S)
     for server in servers:
         server.target.run.armed = False
     for path in range(2):
@@ -472,12 +462,12 @@ def test_a_link_that_flaps(make_volume, links, servers):
     volume = refusing(make_volume, links, servers, refuse(TOO_MANY), nic="")
     volume.enable()
     asleep(links[0], servers[0])
-    before, begun, flaps = attempts(servers[0]), time.monotonic(), 0
+    before, begun, flaps = servers[0].attempts(), time.monotonic(), 0
     with other_nic() as flap:
         while flaps < FLAPS or time.monotonic() < begun + 8:
             flap(10)
             flaps += 10
-        tried = attempts(servers[0]) - before
+        tried = servers[0].attempts() - before
         seconds = time.monotonic() - begun
     # A second has one that is woken, and at most two of the back-off that begins anew. On a busy
     # machine they take longer; not woken there would be one in all.

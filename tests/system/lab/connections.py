@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """The connections of a path, in sysfs, and what each of them carries."""
 
-from lab.shell import read, run
+from lab.shell import read, run, wait_for
 
 
 def connections(volume):
     """The directories of the path's connections, in order of their CIDs."""
     return sorted((volume.path_sysfs() / "connections").iterdir(), key=lambda place: int(place.name))
+
+
+def in_use(volume):
+    """Connections of the path's first session."""
+    return int(read(volume.path_sysfs() / "session" / "connections"))
+
+
+def wait_reconnects(volume, count):
+    wait_for("another session", lambda: volume.reconnects() >= count, 60)
+    volume.wait_state("live")
 
 
 def sent(volume):

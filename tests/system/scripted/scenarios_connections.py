@@ -7,7 +7,18 @@ from scripted import pdu as p
 from scripted.pdu import Pdu
 from scripted.scenario import WORKS, Scenario, reconnects, silence
 from scripted.scsi import WRITE_16
-from scripted.steps import drop, instead, mute, on_read, on_write, reset, tell
+from scripted.steps import (
+    deaf,
+    drop,
+    go_silent,
+    instead,
+    mute,
+    on_read,
+    on_write,
+    refuse_logout,
+    reset,
+    tell,
+)
 
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 SOLICITED = {"immediate_data": "No", "initial_r2t": "Yes"}
@@ -138,16 +149,6 @@ ALLEGIANCE = [
 
 # The loss of one
 
-async def deaf(run, conn, pdu):
-    """Pings are not answered any more, on this connection."""
-    return conn in run.memory
-
-
-async def go_silent(run, conn, task):
-    run.memory[conn] = True
-    await silence()
-
-
 async def another_ends(run, conn, task):
     """Not the connection that carries the command."""
     other_than(conn).reset()
@@ -229,13 +230,6 @@ async def pings_elsewhere(run, conn, pdu):
         if ttt not in other.checks.pings:
             conn.checks.wrong("11.14", f"a PDU on connection {other.cid} follows it", pdu)
     return False
-
-
-async def refuse_logout(run, conn, pdu):
-    # The initiator may be gone before the answer is.
-    run.touched = True
-    await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=3))
-    return True
 
 
 LOGOUTS = [

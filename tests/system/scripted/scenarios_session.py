@@ -10,14 +10,17 @@ from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import SURVIVES, WORKS, Scenario, reconnects, silence
 from scripted.scsi import INQUIRY, READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
 from scripted.steps import (
+    deaf,
     drop,
     field,
+    go_silent,
     instead,
     moved,
     on_read,
     on_write,
     ping,
     raw,
+    refuse_logout,
     reject,
     reset,
     send,
@@ -297,16 +300,6 @@ async def rst(run, conn, task):
     await reset(run, conn, task)
 
 
-async def deaf(run, conn, pdu):
-    """Pings are not answered any more, on this connection."""
-    return conn in run.memory
-
-
-async def go_silent(run, conn, task):
-    run.memory[conn] = True
-    await silence()
-
-
 def phases(kind, end, expect, **more):
     """The connection ends, or falls silent, at each point of a command."""
     rows = {
@@ -457,12 +450,6 @@ def logout(name, action):
 
 
 # The initiator may be gone before the answer to the logout is.
-
-async def refuse_logout(run, conn, pdu):
-    run.touched = True
-    await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=3))
-    return True
-
 
 async def ignore_logout(run, conn, pdu):
     return True

@@ -126,6 +126,10 @@ class Server:
         """The scenario's hooks strike from now on."""
         self.target.run.armed = True
 
+    def attempts(self):
+        """Logins at which the scenario has struck."""
+        return self.target.run.hits
+
     def violations(self):
         """Of the target that is loaded."""
         lines = list(self.target.violations)

@@ -196,6 +196,23 @@ async def reset(run, conn, what):
     conn.reset()
 
 
+async def deaf(run, conn, pdu):
+    """Pings are not answered any more, on this connection."""
+    return conn in run.memory
+
+
+async def go_silent(run, conn, task):
+    run.memory[conn] = True
+    await silence()
+
+
+async def refuse_logout(run, conn, pdu):
+    # The initiator may be gone before the answer is.
+    run.touched = True
+    await conn.send(Pdu(p.LOGOUT_RESPONSE, itt=pdu.itt, response=3))
+    return True
+
+
 def attention(*sense):
     async def step(run, conn, task):
         run.target.disk.attentions.append(sense)
