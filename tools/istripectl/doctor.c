@@ -182,6 +182,15 @@ void doctor_unread(struct doctor *doctor, const char *what, int error)
 		doctor_skip(doctor, "%s cannot be read", what);
 }
 
+char *doctor_edit_step(const char *file, const char *then)
+{
+	char *word = text_quoted(file);
+	char *step = alloc_printf("${EDITOR:-vi} %s && %s", word, then);
+
+	free(word);
+	return step;
+}
+
 /* Running them */
 
 static void paths_check(struct doctor *doctor, const struct doctor_volume *volume)

@@ -110,6 +110,15 @@ void doctor_skip(struct doctor *doctor, const char *fmt, ...) __printf(2, 3);
  */
 void doctor_unread(struct doctor *doctor, const char *what, int error);
 
+/**
+ * doctor_edit_step() - have a file edited
+ * @file: which one
+ * @then: the command that follows
+ *
+ * Return: the commands, for free().
+ */
+char *doctor_edit_step(const char *file, const char *then);
+
 /* Of doctor_load.c: */
 
 /**

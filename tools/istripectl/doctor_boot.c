@@ -39,13 +39,15 @@ static void conf_warn(struct doctor *doctor, const char *name, char *measured, c
 static void file_warn(struct doctor *doctor, const char *name, const char *error)
 {
 	char *file = conf_path(name);
+	char *then = alloc_printf("istripectl apply --dry-run %s", name);
 
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = alloc_text(error),
 		.wanted = alloc_text("a file that can be applied"),
-		.next = alloc_printf("editor %s && istripectl apply --dry-run %s", file, name),
+		.next = doctor_edit_step(file, then),
 	},
 	"apply fails, and so may the next boot");
+	free(then);
 	free(file);
 }
 
@@ -420,27 +422,34 @@ static char *multipath_excepts(const char *device)
 }
 
 /* Exceptions are asked first: a blacklist is in vain as long as they have the disk. */
+static char *multipath_step(const char *map, const char *file)
+{
+	char *word = text_quoted(map ? map : ""), *step, *then;
+
+	then = alloc_printf("%s%s%smultipathd reconfigure", map ? "multipath -f " : "",
+			    map ? word : "", map ? " && " : "");
+	if (file)
+		step = doctor_edit_step(file, then);
+	else
+		step = alloc_printf("mkdir -p %s && printf '%s' > %s/istripe.conf && %s",
+				    MULTIPATH_DIR,
+				    "blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n",
+				    MULTIPATH_DIR, then);
+	free(then);
+	free(word);
+	return step;
+}
+
 static void multipath_warn(struct doctor *doctor, const char *map, const char *file)
 {
-	char *blacklist = alloc_printf("mkdir -p %s && printf '%s' > %s/istripe.conf",
-				       MULTIPATH_DIR,
-				       "blacklist {\\n\\tdevnode \"^istripe\"\\n}\\n",
-				       MULTIPATH_DIR);
-	char *word = map ? text_quoted(map) : NULL;
-
 	doctor_warn(doctor, &(struct doctor_warning){
 		.measured = map ? alloc_printf("it has made %s of the disk", map) :
 			    alloc_printf("blacklist_exceptions of %s have the disk", file),
 		.wanted = alloc_text(file ? "no such devnode in blacklist_exceptions" :
 				     "devnode \"^istripe\" in its blacklist"),
-		.next = alloc_printf("%s%s && %s%s%smultipathd reconfigure",
-				     file ? "editor " : "", file ? file : blacklist,
-				     map ? "multipath -f " : "", map ? word : "",
-				     map ? " && " : ""),
+		.next = multipath_step(map, file),
 	},
 	"it takes the disk, which cannot be mounted then; istripe has paths of its own");
-	free(word);
-	free(blacklist);
 }
 
 void doctor_multipath(struct doctor *doctor, const struct doctor_volume *volume)

@@ -12,6 +12,7 @@
 
 /* Why these: Documentation/usage.rst, File systems. */
 #define NETWORK_OPTIONS "_netdev,nofail,x-systemd.device-timeout=infinity"
+#define TAB_READ	"systemctl daemon-reload"
 
 /* The file of a device in one of them, for free(). */
 static char *tab_device(const char *spec)
@@ -87,7 +88,7 @@ static void fstab_swap_check(struct doctor *doctor, const char *spec, const char
 			.subject = alloc_text(spec),
 			.measured = alloc_printf("options %s", options),
 			.wanted = alloc_text("option noauto, and swapon when the volume is up"),
-			.next = alloc_text("editor /etc/fstab && systemctl daemon-reload"),
+			.next = doctor_edit_step("/etc/fstab", TAB_READ),
 		},
 		"swap comes before the network: the boot waits for a disk that cannot come");
 }
@@ -102,7 +103,7 @@ static bool numbered_check(struct doctor *doctor, const struct doctor_volume *vo
 	doctor_warn(doctor, &(struct doctor_warning){
 		.subject = alloc_text(spec), .measured = alloc_text(spec),
 		.wanted = alloc_printf("/dev/istripe/%s, or the UUID", volume->name),
-		.next = alloc_printf("editor %s && systemctl daemon-reload", file),
+		.next = doctor_edit_step(file, TAB_READ),
 	},
 	"the number may be another volume's after a reboot");
 	return true;
@@ -124,7 +125,7 @@ static void fstab_check(struct doctor *doctor, const struct doctor_volume *volum
 			.subject = alloc_text(spec),
 			.measured = alloc_printf("options %s", options),
 			.wanted = alloc_text("options " NETWORK_OPTIONS),
-			.next = alloc_text("editor /etc/fstab && systemctl daemon-reload"),
+			.next = doctor_edit_step("/etc/fstab", TAB_READ),
 		},
 		"%s", why);
 	if (!why && !numbered)
@@ -180,7 +181,7 @@ static void crypttab_check(struct doctor *doctor, const struct doctor_volume *vo
 		.subject = alloc_text(name),
 		.measured = alloc_printf("options %s", options),
 		.wanted = alloc_text("options " NETWORK_OPTIONS),
-		.next = alloc_text("editor /etc/crypttab && systemctl daemon-reload"),
+		.next = doctor_edit_step("/etc/crypttab", TAB_READ),
 	},
 	"%s", why);
 }
