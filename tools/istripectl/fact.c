@@ -42,8 +42,9 @@ bool fact_is_dir(char *path)
 	return there;
 }
 
-bool fact_is_there(char *path)
+bool fact_program(const char *name)
 {
+	char *path = place_path("/usr/bin/%s", name);
 	bool there = file_mode(path) >= 0;
 
 	free(path);
@@ -52,8 +53,7 @@ bool fact_is_there(char *path)
 
 bool fact_rpm(void)
 {
-	return fact_is_there(place_path("/usr/bin/rpm")) &&
-	       !fact_is_there(place_path("/usr/bin/dpkg"));
+	return fact_program("rpm") && !fact_program("dpkg");
 }
 
 char *fact_link(char *path)

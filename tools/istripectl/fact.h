@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Facts about this host that are in files: each function frees the path that it is given. */
+/* Facts about this host that are in files: a path that is given is freed. */
 #ifndef ISTRIPECTL_FACT_H
 #define ISTRIPECTL_FACT_H
 
@@ -31,12 +31,12 @@ bool fact_number(char *path, long long *number);
 bool fact_is_dir(char *path);
 
 /**
- * fact_is_there() - whether there is a file of any kind
- * @path: from place_path(), freed here
+ * fact_program() - whether /usr/bin has a program
+ * @name: the program
  *
- * Return: whether there is.
+ * Return: whether it has.
  */
-bool fact_is_there(char *path);
+bool fact_program(const char *name);
 
 /**
  * fact_link() - the last name of what a path leads to

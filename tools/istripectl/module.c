@@ -154,7 +154,7 @@ static char *headers_command(const char *release)
 {
 	if (fact_is_dir(place_path("/lib/modules/%s/build", release)))
 		return NULL;
-	if (fact_is_there(place_path("/usr/bin/dpkg")))
+	if (fact_program("dpkg"))
 		return alloc_printf("apt install linux-headers-%s && ", release);
 	if (fact_rpm())
 		return alloc_printf("dnf install kernel-devel-%s && ", release);
