@@ -18,6 +18,7 @@
 #include "place.h"
 #include "portal.h"
 #include "text.h"
+#include "unit.h"
 #include "value.h"
 
 #define SUFFIX	".conf"
@@ -59,11 +60,13 @@ static char *credential_path(const char *volume, const char *file)
 {
 	const char *folder = secure_getenv("CREDENTIALS_DIRECTORY");
 	char *path = folder ? alloc_printf("%s/%s", folder, file) : NULL;
+	char *unit = unit_of_volume(volume);
 
 	if (!path || file_mode(path) < 0) {
 		free(path);
-		path = place_path("/run/credentials/istripe@%s.service/%s", volume, file);
+		path = place_path("/run/credentials/%s/%s", unit, file);
 	}
+	free(unit);
 	if (file_mode(path) >= 0)
 		return path;
 	free(path);

@@ -234,7 +234,7 @@ static void unit_not_enabled(struct doctor *doctor, const struct doctor_volume *
 
 void doctor_unit(struct doctor *doctor, const struct doctor_volume *volume)
 {
-	char *unit = alloc_printf("istripe@%s.service", volume->name);
+	char *unit = unit_of_volume(volume->name);
 
 	if (!fact_is_dir(place_path("/run/systemd/system")))
 		doctor_skip(doctor, "systemd does not run");

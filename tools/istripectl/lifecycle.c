@@ -27,6 +27,7 @@
 #include "show.h"
 #include "together.h"
 #include "tree.h"
+#include "unit.h"
 #include "value.h"
 
 #define LATE_MS		10000	/* for a path that the volume comes up without */
@@ -317,7 +318,7 @@ static bool is_run_by_systemd(void)
  */
 static int unit_check(const char *name, bool force, struct fault *fault)
 {
-	char *unit = alloc_printf("istripe@%s.service", name);
+	char *unit = unit_of_volume(name);
 	char *const argv[] = { "systemctl", "show", "-p", "ActiveState", "--value", unit, NULL };
 	struct fault why = { 0 };
 	struct run run;

@@ -63,10 +63,12 @@ static bool agent_has(const char *text, const char *name)
 bool pacemaker_has(const char *name)
 {
 	char *text = fact_text(place_path(CONFIGURATION));
-	char *unit = alloc_printf("type=\"istripe@%s\"", name);
-	char *service = alloc_printf("type=\"istripe@%s.service\"", name);
-	bool has = text && (strstr(text, unit) || strstr(text, service) || agent_has(text, name));
+	char *unit = unit_of_volume(name);
+	char *service = alloc_printf("type=\"%s\"", unit);
+	char *alone = alloc_printf("type=\"istripe@%s\"", name);
+	bool has = text && (strstr(text, alone) || strstr(text, service) || agent_has(text, name));
 
+	free(alone);
 	free(service);
 	free(unit);
 	free(text);

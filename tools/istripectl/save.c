@@ -22,6 +22,7 @@
 #include "save.h"
 #include "secret.h"
 #include "tree.h"
+#include "unit.h"
 
 struct unit_call {
 	const char *verb, *unit;
@@ -48,7 +49,7 @@ static int systemctl(const char *verb, const char *unit)
 
 int save_boot(const char *name, bool now, struct fault *fault)
 {
-	char *unit = alloc_printf("istripe@%s.service", name);
+	char *unit = unit_of_volume(name);
 	int ret = systemctl("enable", unit), started = 0;
 
 	if (!ret && now)

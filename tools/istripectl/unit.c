@@ -37,9 +37,14 @@ bool unit_is_enabled(const char *unit)
 	return found;
 }
 
+char *unit_of_volume(const char *name)
+{
+	return alloc_printf("istripe@%s.service", name);
+}
+
 bool unit_of_volume_is_enabled(const char *name)
 {
-	char *unit = alloc_printf("istripe@%s.service", name);
+	char *unit = unit_of_volume(name);
 	bool enabled = unit_is_enabled(unit);
 
 	free(unit);

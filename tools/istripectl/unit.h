@@ -14,6 +14,14 @@
 bool unit_is_enabled(const char *unit);
 
 /**
+ * unit_of_volume() - the unit that brings a volume up
+ * @name: the volume
+ *
+ * Return: its name, for free().
+ */
+char *unit_of_volume(const char *name);
+
+/**
  * unit_of_volume_is_enabled() - whether a volume comes up at boot
  * @name: the volume
  *
