@@ -309,6 +309,7 @@ void doctor_interrupts(struct doctor *doctor, const char *nic)
 {
 	struct file_names numbers = { 0 }, processors = { 0 };
 	char *online = fact_text(place_path("/sys/devices/system/cpu/online"));
+	bool runs = fact_process("irqbalance");
 	size_t i, queues = queue_count(nic);
 
 	interrupts_find(nic, &numbers);
@@ -333,11 +334,11 @@ void doctor_interrupts(struct doctor *doctor, const char *nic)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text("1"),
 			.wanted = alloc_printf("%zu", queues),
-			.next = alloc_printf("%s install irqbalance", fact_rpm() ? "dnf" : "apt"),
+			.next = alloc_printf("%s install irqbalance%s", fact_rpm() ? "dnf" : "apt",
+					     runs ? "" : " && systemctl enable --now irqbalance"),
 		},
 		"processor %s serves all of its %zu interrupts; irqbalance %s",
-		processors.items[0], numbers.count,
-		fact_process("irqbalance") ? "runs" : "does not run");
+		processors.items[0], numbers.count, runs ? "runs" : "does not run");
 	file_names_free(&numbers);
 	file_names_free(&processors);
 	free(online);
