@@ -44,6 +44,7 @@ def test_file_and_volume_differ(host):
 @pytest.mark.parametrize("text, measured", [
     ("nonsense", '"nonsense" is neither'), ("[leg 0", "has no ] at its end"), ("[leg 0]\nportal = 192.0.2.10", "has 2 legs, its file 1"),
     ("[leg 0]\nwieght = 3\n[leg 1]", "has no setting"),
+    ("[volume]\nfrom_node = perhaps\n[leg 0]\n[leg 1]", "from_node = perhaps: it is yes or no"),
 ])
 def test_file_that_cannot_be_applied(host, text, measured):
     host.tool.put("etc/istripe/db.conf", text)
@@ -83,3 +84,26 @@ def test_settings_that_records_say_otherwise(host, stock):
                              "# or, to follow them: istripectl apply db")
     subprocess.run(found["next"], shell=True, env=host.tool.env, check=True)
     assert conf_finding(host, 0)["result"] == "pass"
+
+
+@pytest.mark.parametrize("name, value, measured, step", [
+    ("node.session.timeo.replacement_timeout", "90",
+     "node.session.timeo.replacement_timeout differs, and a volume has one recovery_timeout_ms:   ",
+     "make them the same with iscsiadm -o update"),
+    ("node.conn[0].timeo.noop_out_timeout", "-7",
+     "node.conn[0].timeo.noop_out_timeout = -7 of record -T iqn.2026-01.a:t1 -p ",
+     "iscsiadm -m node -T iqn.2026-01.a:t1 -p "),
+])
+def test_records_that_cannot_be_followed(host, stock, name, value, measured, step):
+    """The file follows them; apply fails."""
+    stock(*(iscsiadm.record(f"iqn.2026-01.a:t{leg}", portal(leg, path), nic=NICS[path],
+                            **({name: value} if leg else {}))
+              for leg in range(2) for path in range(2)))
+    file = host.tool.root / "etc/istripe/db.conf"
+    file.write_text(file.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n"))
+    host.tool.run("apply", "db", code=1)
+    found = conf_finding(host)
+    assert found["result"] == "warn" and found["measured"].startswith(measured)
+    assert found["wanted"] == ("records that can be followed, or from_node = no in "
+                               "/etc/istripe/db.conf")
+    assert found["next"].startswith(step)

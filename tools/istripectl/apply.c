@@ -511,10 +511,15 @@ int apply_compare(const struct volume *now, struct plan *plan, struct fault *fau
 		ret = portal_resolve_all(&wanted, now, &taken, fault);
 	if (!ret) {
 		secrets_drop(&wanted);
+		ret = node_follows(&wanted, fault);
+	}
+	if (ret >= 0) {
 		ret = records_follow(&wanted, false, false, fault);
 		/* Not the file is missing or wrong, but a record. */
-		if (ret == -ENOENT || ret == -EINVAL)
+		if (ret == -ENOENT)
 			ret = -ENODATA;
+		else if (ret == -EINVAL || ret == -ERANGE)
+			ret = -EBADMSG;
 	}
 	if (!ret) {
 		secrets_drop(&wanted);

@@ -41,8 +41,8 @@ int apply_file(const char *name, unsigned int flags, struct retry *late, struct 
  * @fault: set on failure
  *
  * Return: 0; -ENOENT there is no file, or it has a setting that the module does not know; -EINVAL
- * the file is wrong, or has other legs; -ENODATA it follows records that are not there; another
- * -errno.
+ * the file is wrong, or has other legs; -ENODATA it follows records that are not there; -EBADMSG
+ * it cannot follow those that are; another -errno.
  */
 int apply_compare(const struct volume *now, struct plan *plan, struct fault *fault);
 

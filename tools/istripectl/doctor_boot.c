@@ -51,6 +51,24 @@ static void file_warn(struct doctor *doctor, const char *name, const char *error
 	free(file);
 }
 
+/* At boot the file counts then: records_follow() of apply.c. */
+static void record_warn(struct doctor *doctor, const char *name, struct fault *fault)
+{
+	char *next = fault_next(fault), *advice = strstr(fault->text, "\nnext: "), *line;
+
+	if (advice)
+		*advice = '\0';
+	for (line = fault->text; (line = strchr(line, '\n'));)
+		*line = ' ';
+	doctor_warn(doctor, &(struct doctor_warning){
+		.measured = alloc_text(fault->text),
+		.wanted = alloc_printf("records that can be followed, or from_node = no in "
+				       CONF_DIR "/%s.conf", name),
+		.next = next ? next : alloc_printf("istripectl apply --dry-run %s", name),
+	},
+	"apply fails, and a boot takes what the file says");
+}
+
 /* For free(). */
 static char *names_join(const struct file_names *names, const char *between)
 {
@@ -135,8 +153,11 @@ static void conf_compare(struct doctor *doctor, const struct doctor_volume *volu
 	struct fault fault = { 0 };
 	int ret = apply_compare(&volume->volume, &plan, &fault);
 
-	fault.text[strcspn(fault.text, "\n")] = '\0';
-	if (ret == -EINVAL || ret == -ENOENT)
+	if (ret != -EBADMSG)
+		fault.text[strcspn(fault.text, "\n")] = '\0';
+	if (ret == -EBADMSG)
+		record_warn(doctor, volume->name, &fault);
+	else if (ret == -EINVAL || ret == -ENOENT)
 		file_warn(doctor, volume->name, fault.text);
 	else if (ret)
 		doctor_skip(doctor, "%s", fault.text);
