@@ -2,7 +2,7 @@
 """istripectl doctor: the commands that it proposes, and where it proposes none."""
 
 import pytest
-from faults import findings
+from faults import both, file, findings, setting, volume_setting, without
 from host import Host
 from texts import shell_words
 
@@ -33,3 +33,27 @@ def test_irqbalance_runs_once_it_is_there(host, package, installer):
     assert warned(host, "interrupts")[0]["next"] == f"{install} && systemctl enable --now irqbalance"
     host.put("proc/88/comm", "irqbalance")
     assert warned(host, "interrupts")[0]["next"] == install
+
+
+#: What needs the volume down to be mended: (check, fault, the change).
+CHANGES = [
+    ("route", both(setting("source_address", "192.0.3.1"),
+                   file("fake/addresses", "eth1 192.0.2.1 24\neth2 192.0.3.1 24")),
+     "istripectl set db --leg 0 --path 0 nic=eth1,source="),
+    ("initiator-name", volume_setting("initiator_name", "iqn.2003-01.com.example:host"),
+     "istripectl set db initiator_name=$N"),
+]
+
+
+@pytest.mark.parametrize("check, plant, change", CHANGES, ids=[check for check, *_ in CHANGES])
+def test_a_volume_that_is_down_stays_down(tool, check, plant, change):
+    """Another host of a cluster may have it, here without a unit that is enabled."""
+    host = Host(tool, paths=1)
+    both(file("etc/systemd/system/multi-user.target.wants/pacemaker.service", ""),
+         without("etc/systemd/system/multi-user.target.wants/istripe@db.service"), plant)(host)
+    found = warned(host, check)[0]
+    assert found["next"].endswith(f"istripectl down db && {change} && istripectl up db")
+    tool.run("down", "db")
+    found = findings(tool, 1, "warn")
+    assert next(one for one in found if one["check"] == check)["next"].endswith(change)
+    assert not [one["next"] for one in found if "istripectl up" in one["next"]]

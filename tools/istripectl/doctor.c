@@ -191,6 +191,18 @@ char *doctor_edit_step(const char *file, const char *then)
 	return step;
 }
 
+char *doctor_down_step(const struct doctor_volume *volume, char *change)
+{
+	char *step;
+
+	if (!volume->up)
+		return change;
+	step = alloc_printf("istripectl down %s && %s && istripectl up %s", volume->name, change,
+			    volume->name);
+	free(change);
+	return step;
+}
+
 /* Running them */
 
 static void paths_check(struct doctor *doctor, const struct doctor_volume *volume)

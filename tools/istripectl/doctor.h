@@ -119,6 +119,15 @@ void doctor_unread(struct doctor *doctor, const char *what, int error);
  */
 char *doctor_edit_step(const char *file, const char *then);
 
+/**
+ * doctor_down_step() - a change that needs a volume down
+ * @volume: one that is down stays so: another host may have it
+ * @change: the commands that make it; taken
+ *
+ * Return: the commands, for free().
+ */
+char *doctor_down_step(const struct doctor_volume *volume, char *change);
+
 /* Of doctor_load.c: */
 
 /**

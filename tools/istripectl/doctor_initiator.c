@@ -71,12 +71,12 @@ void doctor_initiator_file(struct doctor *doctor)
 	for (i = 0; i < doctor->volume_count; i++) {
 		const struct doctor_volume *volume = &doctor->volumes[i];
 		const char *own = doctor_value(volume, "initiator_name");
+		char *change;
 
-		if (volume->checked && *own && (!name || strcmp(own, name)))
-			name_check(doctor, volume->name, own,
-				   alloc_printf("%s %s && %s %s initiator_name=$N && %s %s",
-						"istripectl down", volume->name, "istripectl set",
-						volume->name, "istripectl up", volume->name));
+		if (!volume->checked || !*own || (name && !strcmp(own, name)))
+			continue;
+		change = alloc_printf("istripectl set %s initiator_name=$N", volume->name);
+		name_check(doctor, volume->name, own, doctor_down_step(volume, change));
 	}
 	free(name);
 }
@@ -123,8 +123,7 @@ static bool session_twice(struct doctor *doctor, const struct doctor_volume *vol
 			.measured = alloc_printf("ISID %s, which volume %s has, too", isid_of(path),
 						 other->name),
 			.wanted = alloc_text("an ISID of its own"),
-			.next = alloc_printf("istripectl down %s && echo > %s && istripectl up %s",
-					     volume->name, file, volume->name),
+			.next = doctor_down_step(volume, alloc_printf("echo > %s", file)),
 		},
 		"each login of the one ends the session of the other at %s",
 		doctor_setting(path, "target_name"));

@@ -107,17 +107,18 @@ bool doctor_nic_is_link(const char *nic)
 static char *nic_step(const struct doctor *doctor, const struct doctor_path *path,
 		      const char *nic, const char *source)
 {
-	char *list = alloc_printf("nic=%s,source=%s", nic, source), *step;
+	char *list = alloc_printf("nic=%s,source=%s", nic, source), *step, *change;
 
 	if (!*source)
 		list[strcspn(list, ",")] = '\0';
-	if (path->leg->path_count > 1)
+	if (path->leg->path_count > 1) {
 		step = doctor_anew_step(doctor, path, list);
-	else
-		step = alloc_printf("istripectl down %s && %s %s --leg %u --path %u %s%s && %s %s",
-				    doctor->volume, "istripectl set", doctor->volume,
-				    path->leg->index, path->path->index, list,
-				    *source ? "" : ",source=", "istripectl up", doctor->volume);
+	} else {
+		change = alloc_printf("istripectl set %s --leg %u --path %u %s%s", doctor->volume,
+				      path->leg->index, path->path->index, list,
+				      *source ? "" : ",source=");
+		step = doctor_down_step(doctor_volume_of(doctor), change);
+	}
 	free(list);
 	return step;
 }

@@ -60,16 +60,15 @@ static char *next_step(const struct doctor *doctor, const struct doctor_path *pa
 {
 	const char *key = rules[rule].key, *wanted = rules[rule].wanted;
 	const char *offered = key_value(path, "offered", key);
-	char *file, *next;
+	char *file, *change;
 
 	if (!rules[rule].setting || !*offered || !value_is_bad(rule, offered))
 		return target_step(path, strcmp(key, "MaxXmitDataSegmentLength") ? key :
 				   "MaxRecvDataSegmentLength", wanted);
 	file = doctor_path_file(doctor, path, rules[rule].setting);
-	next = alloc_printf("istripectl down %s && echo %s > %s && istripectl up %s",
-			    doctor->volume, wanted, file, doctor->volume);
+	change = alloc_printf("echo %s > %s", wanted, file);
 	free(file);
-	return next;
+	return doctor_down_step(doctor_volume_of(doctor), change);
 }
 
 void doctor_negotiated(struct doctor *doctor, const struct doctor_path *path)
