@@ -2,7 +2,7 @@
 """istripectl doctor: the commands that it proposes, and where it proposes none."""
 
 import pytest
-from faults import both, file, findings, setting, volume_setting, without
+from faults import both, file, findings, path_file, setting, volume_setting, without
 from host import Host
 from texts import shell_words
 
@@ -57,3 +57,19 @@ def test_a_volume_that_is_down_stays_down(tool, check, plant, change):
     found = findings(tool, 1, "warn")
     assert next(one for one in found if one["check"] == check)["next"].endswith(change)
     assert not [one["next"] for one in found if "istripectl up" in one["next"]]
+
+
+def test_a_secret_of_several_paths_is_one_step(host):
+    """A path that fails for something else, or has writes that were lost, has its own."""
+    refused = "login: authentication failed (login status 0201)"
+    for leg, path, error in ((0, 0, refused), (0, 1, "no answer"), (1, 0, refused), (1, 1, refused)):
+        both(path_file("state", "refused", leg, path), path_file("last_error", error, leg, path))(host)
+    found = {one["subject"]: one["next"] for one in warned(host, "path-state")}
+    assert set(found) == {"leg 0 path 0, leg 1 path 0, leg 1 path 1", "leg 0 path 1"}
+    assert found["leg 0 path 0, leg 1 path 0, leg 1 path 1"] == (
+        "compare chap_user and chap_secret with the target's, then istripectl set db --leg 0 --path 0 "
+        "chap_secret=@FILE, FILE being that of its configuration file; the same with "
+        "--leg 1 --path 0, --leg 1 --path 1")
+    path_file("unfenced", "1", 1, 0)(host)
+    assert [one["subject"] for one in warned(host, "path-state")] == [
+        "leg 0 path 0, leg 1 path 1", "leg 0 path 1", "leg 1 path 0"]

@@ -15,6 +15,9 @@
 #include "power.h"
 #include "tree.h"
 
+#define WRONG_SECRET	"authentication failed"
+#define NO_SECRET	"no chap_secret is set"
+
 bool advice_root(int error, struct fault *fault)
 {
 	if ((error != -EACCES && error != -EPERM) || !geteuid())
@@ -103,6 +106,11 @@ static void chunk_other(const char *name, const char *reason, struct fault *faul
 		fault_add(fault,
 			  "next: istripectl set %s chunk=%u, then up again, and save if it has a file; of assemble: without --chunk",
 			  name, bytes);
+}
+
+bool advice_is_secret(const char *reason)
+{
+	return strstr(reason, WRONG_SECRET) && !strstr(reason, NO_SECRET);
 }
 
 bool advice_is_other_group(const char *reason)
@@ -221,9 +229,9 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 		  "the target closed the connection: it may want CHAP, or a proxy or firewall on the way has no target behind it\n"
 		  "next: look whether the target runs there; if it wants CHAP, give chap_user=NAME,chap_secret=@FILE",
 		  NULL },
-		{ "no chap_secret is set",
+		{ NO_SECRET,
 		  "the target wants CHAP\nnext: give chap_user=NAME,chap_secret=@FILE", NULL },
-		{ "authentication failed", NULL, NULL },
+		{ WRONG_SECRET, NULL, NULL },
 		{ "does not know its CHAP secret",
 		  "next: compare chap_mutual_secret with the secret that the target has", NULL },
 		{ "another CHAP name",

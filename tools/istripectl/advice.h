@@ -49,6 +49,14 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 char *advice_step(const char *name, unsigned int leg, unsigned int path, const char *error);
 
 /**
+ * advice_is_secret() - whether a login is refused for its CHAP user or secret
+ * @reason: what the module says about it
+ *
+ * Return: whether it is.
+ */
+bool advice_is_secret(const char *reason);
+
+/**
  * advice_is_other_group() - whether a login is refused since it would not end the old session
  * @reason: what the module says about it
  *

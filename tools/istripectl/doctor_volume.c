@@ -108,6 +108,64 @@ static void path_off_warn(struct doctor *doctor, const struct doctor_path *path)
 	free(file);
 }
 
+/* Whether the target refuses both for what may be one secret. */
+static bool secrets_fail(const struct doctor_path *path, const struct doctor_path *other)
+{
+	static const char *const names[] = { "state", "last_error", "unfenced" };
+	size_t i;
+
+	if (!path->live || !other->live)
+		return false;
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(settings_value(&path->live->values, names[i]),
+			   settings_value(&other->live->values, names[i])))
+			return false;
+	return advice_is_secret(settings_value(&path->live->values, "last_error")) &&
+	       strcmp(settings_value(&path->live->values, "state"), "dead") &&
+	       strcmp(settings_value(&path->live->values, "unfenced"), "1");
+}
+
+static bool is_told(const struct doctor_volume *volume, const struct doctor_path *path)
+{
+	const struct doctor_path *other;
+
+	for (other = volume->paths; other < path; other++)
+		if (secrets_fail(path, other))
+			return true;
+	return false;
+}
+
+/* Also of the paths behind it that want the same step. */
+static void lost_path_warn(struct doctor *doctor, const struct doctor_path *path,
+			   const char *state, const char *error)
+{
+	const struct doctor_volume *volume = doctor_volume_of(doctor);
+	char *subject = alloc_text(doctor->subject), *others = alloc_text(""), *longer, *step;
+	const struct doctor_path *other;
+
+	for (other = path + 1; other < volume->paths + volume->path_count; other++) {
+		unsigned int leg = other->leg->index, number = other->path->index;
+
+		if (!secrets_fail(path, other))
+			continue;
+		longer = alloc_printf("%s, leg %u path %u", subject, leg, number);
+		free(subject);
+		subject = longer;
+		longer = alloc_printf("%s%s--leg %u --path %u", others,
+				      *others ? ", " : "; the same with ", leg, number);
+		free(others);
+		others = longer;
+	}
+	step = lost_path_step(doctor, path, error);
+	doctor_warn(doctor, &(struct doctor_warning){
+		.subject = subject, .measured = alloc_text(state), .wanted = alloc_text("live"),
+		.next = alloc_printf("%s%s", step, others),
+	},
+	"%s", *error ? error : "it is not logged in");
+	free(step);
+	free(others);
+}
+
 void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
 {
 	const char *state = path->live ? settings_value(&path->live->values, "state") : "";
@@ -119,12 +177,8 @@ void doctor_path_state(struct doctor *doctor, const struct doctor_path *path)
 		doctor_skip(doctor, "it is not up");
 	else if (!strcmp(state, "live"))
 		doctor_pass(doctor);
-	else
-		doctor_warn(doctor, &(struct doctor_warning){
-			.measured = alloc_text(state), .wanted = alloc_text("live"),
-			.next = lost_path_step(doctor, path, error),
-		},
-		"%s", *error ? error : "it is not logged in");
+	else if (!is_told(doctor_volume_of(doctor), path))
+		lost_path_warn(doctor, path, state, error);
 }
 
 void doctor_single_path(struct doctor *doctor, const struct doctor_volume *volume)
