@@ -166,12 +166,14 @@ def test_a_secret_in_a_folder(tool, conf, tmp_path, monkeypatch):
 def test_secrets_go_with_their_names(tool, conf, up):
     """The module refuses a secret without a name, which it would still have."""
     secret_file(tool, "one.secret")
+    secret_file(tool, "two.secret", "another-horse-battery")
     chap = ("chap_user = me\nchap_secret = @one.secret\nchap_mutual_user = it\n"
-            "chap_mutual_secret = @one.secret")
+            "chap_mutual_secret = @two.secret")
     conf(CONF.replace("nic = eth1", f"nic = eth1\n{chap}"))
     tool.run("up", "db")
     path = "db/legs/0/paths/0"
-    assert tool.value(f"{path}/chap_secret") == tool.value(f"{path}/chap_mutual_secret") == SECRET
+    assert tool.value(f"{path}/chap_secret") == SECRET
+    assert tool.value(f"{path}/chap_mutual_secret") == "another-horse-battery"
     if not up:
         tool.run("down", "db")
     conf()

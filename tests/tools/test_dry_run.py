@@ -285,6 +285,28 @@ def test_create_refuses_nothing_that_fits_together(tool, more):
     tool.run(*words)
 
 
+#: The last of the reasons, which needs both secrets (RFC 7143 9.2.1).
+SAME = "initiator and target have the same CHAP secret"
+
+
+def test_create_compares_secrets(tool):
+    """What is in their files; one that is to be typed is not known yet."""
+    for name, secret in (("a", "correct horse"), ("b", "correct horse"), ("c", "another horse")):
+        tool.put(name, secret).chmod(0o600)
+
+    def words(own, targets):
+        chap = f"chap_user=me,chap_secret={own},chap_mutual_user=you,chap_mutual_secret={targets}"
+        return "create", "db", "--leg", f"{LEG},{chap}"
+    a, b, c = (f"@{tool.root}/{name}" for name in "abc")
+    for own, targets in ((a, a), (a, b)):
+        assert f"reason: leg 0 path 0: {SAME}\n" in dry(tool, *words(own, targets), code=1)[1]
+        assert f"leg 0 path 0: {SAME}\n" in tool.run(*words(own, targets), code=1)[1]
+    assert "mkdir" in dry(tool, *words("@-", "@-"))[0]
+    assert "mkdir" in dry(tool, *words(a, "@nothing"))[0]
+    assert "mkdir" in dry(tool, *words(a, c))[0]
+    tool.run(*words(a, c))
+
+
 def problems(path, *functions):
     """The reasons that functions of a file in C know."""
     text = (TOP / path).read_text(encoding="utf-8")
@@ -296,7 +318,9 @@ def problems(path, *functions):
 def test_what_is_refused_is_what_the_module_refuses():
     """In one order, too: the first reason is the one that is said."""
     assert problems("tools/istripectl/known.c", "known_path_problem", "credentials_problem") == problems(
-        "drivers/istripe/control/params.c", "istripe_path_params_problem", "istripe_credentials_problem")
+        "drivers/istripe/control/params.c", "istripe_path_params_problem",
+        "istripe_credentials_problem") + [SAME]
+    assert problems("drivers/istripe/iscsi/chap.c", "istripe_chap_config_problem")[-1] == SAME
 
 
 def test_an_empty_chunk_is_the_default(tool):

@@ -227,6 +227,7 @@ static int paths_check(const struct volume *volume, struct fault *fault)
 /* All that can be told without the module and the targets. */
 static int dry_check(const struct volume *volume, bool up, struct fault *fault)
 {
+	struct volume copy = { 0 };
 	struct fault missing;
 	int ret = 0;
 
@@ -234,7 +235,13 @@ static int dry_check(const struct volume *volume, bool up, struct fault *fault)
 		ret = tree_volume_exists(volume->name, fault);
 	if (!ret)
 		ret = tree_check_values(volume, false, fault);
-	return ret || !up ? ret : paths_check(volume, fault);
+	if (ret || !up)
+		return ret;
+	volume_copy(volume, &copy);
+	secret_peek(&copy);
+	ret = paths_check(&copy, fault);
+	volume_free(&copy);
+	return ret;
 }
 
 static int volume_dry_run(const struct volume *volume, const struct create_options *options,

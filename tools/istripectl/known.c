@@ -210,6 +210,7 @@ static const char *credentials_problem(const struct settings *its)
 	bool user = *settings_value(its, "chap_user"), secret = *settings_value(its, "chap_secret");
 	bool mutual_user = *settings_value(its, "chap_mutual_user");
 	bool mutual_secret = *settings_value(its, "chap_mutual_secret");
+	const char *own = settings_value(its, "chap_secret");
 
 	if (!user && !secret)
 		return mutual_user || mutual_secret ?
@@ -220,6 +221,8 @@ static const char *credentials_problem(const struct settings *its)
 		return "chap_user is set, chap_secret is not";
 	if (mutual_user && !mutual_secret)
 		return "chap_mutual_user is set, chap_mutual_secret is not";
+	if (!strcmp(own, settings_value(its, "chap_mutual_secret")) && strcmp(own, "@-"))
+		return "initiator and target have the same CHAP secret";
 	return NULL;
 }
 

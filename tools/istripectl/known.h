@@ -107,8 +107,8 @@ int known_check(enum known_place place, const char *name, const char *value,
  * known_path_problem() - what does not fit together in a path, as the module would refuse it
  * @its: the settings of the path, with an address as portal
  *
- * It says what istripe_path_params_problem() and istripe_credentials_problem() of the driver do,
- * but does not compare secrets.
+ * It says what istripe_path_params_problem() and istripe_credentials_problem() of the driver do. A
+ * secret that is to be typed, "@-", is like no other.
  *
  * Return: the reason in the module's words; NULL: nothing.
  */

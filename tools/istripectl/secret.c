@@ -222,6 +222,31 @@ int secret_load(struct volume *volume, struct fault *fault)
 	return ret;
 }
 
+static void settings_peek(struct settings *settings)
+{
+	char secret[SECRET_BYTES];
+	struct fault ignored;
+	size_t i;
+
+	for (i = 0; i < settings->count; i++) {
+		const struct setting *item = &settings->items[i];
+
+		if (setting_is_secret(item->name) && item->value && item->value[0] == '@' &&
+		    strcmp(item->value, "@-") && !file_secret(item->value + 1, secret, &ignored))
+			settings_put(settings, item->name, secret);
+	}
+	explicit_bzero(secret, sizeof(secret));
+}
+
+void secret_peek(struct volume *volume)
+{
+	size_t i, j;
+
+	for (i = 0; i < volume->leg_count; i++)
+		for (j = 0; j < volume->legs[i].path_count; j++)
+			settings_peek(&volume->legs[i].paths[j].settings);
+}
+
 int secret_locate(struct settings *settings, struct fault *fault)
 {
 	size_t i;

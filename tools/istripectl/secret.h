@@ -31,6 +31,12 @@ int secret_load(struct volume *volume, struct fault *fault);
 int secret_load_path(const struct leg *leg, struct path *path, struct fault *fault);
 
 /**
+ * secret_peek() - put the secrets that can be read from files in the place of @FILE
+ * @volume: changed; nobody is asked or warned
+ */
+void secret_peek(struct volume *volume);
+
+/**
  * secret_locate() - make the names of secrets' files mean the same in every folder
  * @settings: of a path; @FILE becomes @/FOLDER/FILE
  * @fault: set on failure
