@@ -307,6 +307,32 @@ def test_create_compares_secrets(tool):
     tool.run(*words(a, c))
 
 
+@pytest.mark.parametrize("first, second, connections, meet", [
+    ("00023d000000", "00023D000000", 1, True), ("00023d000000", "00023d000400", 1, False),
+    # The second session of one path would have the ISID of the other, or of its second one.
+    ("00023d000000", "00023d000400", 2, True), ("00023d000000", "00023d000800", 2, False),
+    ("00023d000000", "00023d001c00", 8, True), ("00023d000000", "00023d002000", 8, False),
+    ("00023d000000", "00023d000401", 8, False)])
+def test_create_compares_isids(tool, first, second, connections, meet):
+    """As istripe_volume_params_check() does, in its words."""
+    words = ("create", "db", "--all-paths", f"connections={connections}", "--leg",
+             f"{LEG},isid={first}", "--path", f"portal=192.0.3.10,nic=eth2,isid={second}")
+    said = ("leg 0 path 0 and leg 0 path 1 have the same isid at the same target, or their further "
+            "sessions would")
+    out, err = dry(tool, *words, code=int(meet))
+    assert (f"reason: {said}\n" in err) == meet and ("mkdir" in out) == (not meet)
+    _, err = tool.run(*words, code=int(meet))
+    assert (f"reason: {said}\n" in err) == meet
+    other = [word.replace("portal=192.0.3.10", "target=iqn.2026-01.a:t2,portal=192.0.3.10")
+             for word in words]
+    other[1] = "log"
+    assert "mkdir" in dry(tool, *other)[0]
+    said = said.replace("leg 0", "leg %u").replace("path 0", "path %u").replace("path 1", "path %u")
+    assert f'"{said}"' in (TOP / "drivers/istripe/control/params.c").read_text(encoding="utf-8")
+    assert "#define ISTRIPE_ISID_NEXUS_SHIFT\t2" in (TOP / "include/istripe/params.h").read_text(
+        encoding="utf-8")
+
+
 def problems(path, *functions):
     """The reasons that functions of a file in C know."""
     text = (TOP / path).read_text(encoding="utf-8")

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "apply.h"
 #include "command.h"
 #include "conf.h"
@@ -13,6 +14,7 @@
 #include "fence.h"
 #include "initiator.h"
 #include "interrupt.h"
+#include "isid.h"
 #include "known.h"
 #include "leave_out.h"
 #include "lock.h"
@@ -77,10 +79,21 @@ static int settings_make(const struct volume *volume, int *begun, struct fault *
 	return ret;
 }
 
+static int isids_check(const struct volume *volume, struct fault *fault)
+{
+	char *why = isid_problem(volume);
+	int ret = why ? power_not_up(volume->name, why, fault) : 0;
+
+	free(why);
+	return ret;
+}
+
 static int volume_make(struct volume *volume, bool up, struct retry *retry, struct fault *fault)
 {
 	int ret = secret_load(volume, fault), begun = -1;
 
+	if (!ret && up)
+		ret = isids_check(volume, fault);
 	if (!ret)
 		ret = settings_make(volume, up ? &begun : NULL, fault);
 	if (!ret && up) {
@@ -206,22 +219,30 @@ static int nodes_refuse(const struct volume *volume, const struct create_options
 	return ret;
 }
 
+static int path_check(const char *name, const struct leg *leg, const struct path *path,
+		      struct fault *fault)
+{
+	const char *problem = known_path_problem(&path->settings);
+	char *why;
+
+	if (!problem)
+		return 0;
+	why = alloc_printf("leg %u path %u: %s", leg->index, path->index, problem);
+	power_not_up(name, why, fault);
+	free(why);
+	return -EINVAL;
+}
+
 static int paths_check(const struct volume *volume, struct fault *fault)
 {
 	size_t i, j;
+	int ret = 0;
 
-	for (i = 0; i < volume->leg_count; i++) {
-		const struct leg *leg = &volume->legs[i];
-
-		for (j = 0; j < leg->path_count; j++) {
-			const char *why = known_path_problem(&leg->paths[j].settings);
-
-			if (why)
-				return power_not_up(volume->name, leg->index, leg->paths[j].index,
-						    why, fault);
-		}
-	}
-	return 0;
+	for (i = 0; !ret && i < volume->leg_count; i++)
+		for (j = 0; !ret && j < volume->legs[i].path_count; j++)
+			ret = path_check(volume->name, &volume->legs[i],
+					 &volume->legs[i].paths[j], fault);
+	return ret ? ret : isids_check(volume, fault);
 }
 
 /* All that can be told without the module and the targets. */

@@ -185,14 +185,10 @@ static bool is_change(const char *why)
 	return !strncmp(why, change, sizeof(change) - 1);
 }
 
-int power_not_up(const char *name, unsigned int leg, unsigned int path, const char *problem,
-		 struct fault *fault)
+int power_not_up(const char *name, const char *why, struct fault *fault)
 {
-	char *why = alloc_printf("leg %u path %u: %s", leg, path, problem);
-
 	fault_set(fault, -EINVAL, "volume %s does not come up: %s", name, strerror(EINVAL));
 	reason_add(name, why, fault);
-	free(why);
 	return -EINVAL;
 }
 

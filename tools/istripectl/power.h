@@ -30,15 +30,12 @@ int power_check_others(const char *name, struct fault *fault);
 /**
  * power_not_up() - say what the module would about a volume that cannot come up
  * @name: the volume, which need not exist
- * @leg: number of the leg
- * @path: number of the path
- * @problem: what is wrong with its settings
+ * @why: what is wrong with its settings
  * @fault: set
  *
  * Return: -EINVAL.
  */
-int power_not_up(const char *name, unsigned int leg, unsigned int path, const char *problem,
-		 struct fault *fault);
+int power_not_up(const char *name, const char *why, struct fault *fault);
 
 /**
  * power_up() - bring a volume up, which takes as long as its logins
