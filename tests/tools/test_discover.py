@@ -82,18 +82,22 @@ def test_json(tool, found):
 
 def test_volumes_of_this_host(tool, found):
     tool.run("create", "db", "--no-up", "--leg", f"target={T2},portal=192.0.2.1,lun=7",
-             "--leg", f"target={T1},portal=192.0.2.1")
+             "--leg", f"target={T1},portal=192.0.2.1",
+             "--leg", "target=iqn.2026-01.a:other,portal=192.0.2.99,lun=1",
+             "--path", f"target={T2},portal=192.0.2.1,lun=5",
+             "--path", f"target={T2},portal=198.51.100.1,lun=5")
     tool.put("etc/istripe/later.conf", f"[leg 0]\ntarget = {T1}\nlun = 3\nportal = 192.0.2.1")
     tool.put("etc/istripe/db.conf", f"[leg 0]\ntarget = {T2}\nlun = 9\nportal = 192.0.2.1")
     tool.put("etc/istripe/bad.conf", "nonsense")
     out, _ = tool.run("discover", "192.0.2.10")
     assert [line.strip() for line in out.splitlines() if "used by" in line] == [
         "used by   LUN 0 is leg 1 of volume db", "used by   LUN 3 is leg 0 of volume later",
-        "used by   LUN 7 is leg 0 of volume db"]
+        "used by   LUN 7 is leg 0 of volume db", "used by   LUN 5 is leg 2 of volume db"]
     one, other = json.loads(tool.run("discover", "192.0.2.10", "-J")[0])["targets"]
     assert one["used_by"] == [{"volume": "db", "leg": 1, "lun": 0},
                               {"volume": "later", "leg": 0, "lun": 3}]
-    assert other["used_by"] == [{"volume": "db", "leg": 0, "lun": 7}]
+    assert other["used_by"] == [{"volume": "db", "leg": 0, "lun": 7},
+                                {"volume": "db", "leg": 2, "lun": 5}]
 
 
 def test_luns(tool, found):

@@ -188,8 +188,14 @@ def test_a_portal_in_the_subnet_of_another_nic(tool, found):
     assert f"left out: {C} over eth1: no answer\n" in err
 
 
-def test_a_lun_that_a_volume_has(tool, found):
-    tool.run("create", "old", "--no-up", "--leg", f"target={T1},portal=192.0.2.10")
+@pytest.mark.parametrize("leg", [
+    ["--leg", f"target={T1},portal=192.0.2.10"],
+    # It reaches the LUN under another name first.
+    ["--leg", "target=iqn.2026-01.a:other,portal=192.0.2.99,lun=3",
+     "--path", f"target={T1},portal={A},lun=0"],
+])
+def test_a_lun_that_a_volume_has(tool, found, leg):
+    tool.run("create", "old", "--no-up", *leg)
     _, err = tool.run(*ARGS, "--yes", "--no-save")
     assert paths(tool)[0, 0][0] == T2
     assert f"left out: {T1} LUN 0: it is leg 0 of volume old\n" in err

@@ -110,13 +110,11 @@ static char *leg_words(const struct target *target, const char *nic)
 	return words;
 }
 
-static void user_print(void *context, const char *volume, const struct leg *leg)
+static void user_print(void *context, const char *volume, const struct leg *leg,
+		       const char *lun)
 {
-	const char *lun = users_leg_value(leg, "lun");
-
 	(void)context;
-	printf("    used by   LUN %s is leg %u of volume %s\n", *lun ? lun : "0", leg->index,
-	       volume);
+	printf("    used by   LUN %s is leg %u of volume %s\n", lun, leg->index, volume);
 }
 
 static void target_print(const struct target *target, const struct options *options,
@@ -141,13 +139,13 @@ static void number_json(struct json_object *object, const char *name, const char
 	json_object_object_add(object, name, json_object_new_int64(strtoll(value, NULL, 10)));
 }
 
-static void user_json(void *context, const char *volume, const struct leg *leg)
+static void user_json(void *context, const char *volume, const struct leg *leg, const char *lun)
 {
 	struct json_object *object = json_object_new_object();
 
 	json_text(object, "volume", volume);
 	json_object_object_add(object, "leg", json_object_new_int64(leg->index));
-	number_json(object, "lun", users_leg_value(leg, "lun"));
+	number_json(object, "lun", lun);
 	json_object_array_add(context, object);
 }
 

@@ -342,14 +342,13 @@ struct used {
 	char *by;		/* NULL: nobody has it */
 };
 
-static void used_take(void *context, const char *volume, const struct leg *leg)
+static void used_take(void *context, const char *volume, const struct leg *leg, const char *lun)
 {
 	struct used *used = context;
-	const char *lun = users_leg_value(leg, "lun");
 
 	if (used->own && !strcmp(volume, used->own))
 		return;
-	if (!used->by && !strcmp(*lun ? lun : "0", used->lun))
+	if (!used->by && !strcmp(lun, used->lun))
 		used->by = alloc_printf("leg %u of volume %s", leg->index, volume);
 }
 

@@ -62,16 +62,36 @@ void users_free(struct users *users)
 	memset(users, 0, sizeof(*users));
 }
 
-const char *users_leg_value(const struct leg *leg, const char *name)
+/* The LUN of a target that a path leads to; NULL: it leads to another target. */
+static const char *path_lun(const struct path *path, const char *target)
 {
-	return leg->path_count ? settings_value(&leg->paths[0].settings, name) : "";
+	const char *lun = settings_value(&path->settings, "lun");
+
+	if (strcmp(settings_value(&path->settings, "target_name"), target))
+		return NULL;
+	return *lun ? lun : "0";
 }
 
-size_t users_each(const struct users *users, const char *target,
-		  void (*each)(void *context, const char *volume, const struct leg *leg),
-		  void *context)
+/* A leg has several paths to a target, and each may have a LUN of its own. */
+static bool lun_is_new(const struct leg *leg, size_t path, const char *target)
 {
-	size_t i, j, found = 0;
+	const char *lun = path_lun(&leg->paths[path], target), *earlier;
+	size_t i;
+
+	for (i = 0; lun && i < path; i++) {
+		earlier = path_lun(&leg->paths[i], target);
+		if (earlier && !strcmp(earlier, lun))
+			return false;
+	}
+	return lun;
+}
+
+void users_each(const struct users *users, const char *target,
+		void (*each)(void *context, const char *volume, const struct leg *leg,
+			     const char *lun),
+		void *context)
+{
+	size_t i, j, k;
 
 	for (i = 0; i < users->count; i++) {
 		const struct volume *volume = &users->volumes[i];
@@ -79,11 +99,10 @@ size_t users_each(const struct users *users, const char *target,
 		for (j = 0; j < volume->leg_count; j++) {
 			const struct leg *leg = &volume->legs[j];
 
-			if (strcmp(users_leg_value(leg, "target_name"), target))
-				continue;
-			each(context, volume->name, leg);
-			found++;
+			for (k = 0; k < leg->path_count; k++)
+				if (lun_is_new(leg, k, target))
+					each(context, volume->name, leg,
+					     path_lun(&leg->paths[k], target));
 		}
 	}
-	return found;
 }

@@ -25,25 +25,15 @@ void users_read(struct users *users);
 void users_free(struct users *users);
 
 /**
- * users_leg_value() - a setting of a leg's first path
- * @leg: the leg
- * @name: the setting
- *
- * Return: the value, empty when there is none.
- */
-const char *users_leg_value(const struct leg *leg, const char *name);
-
-/**
- * users_each() - call a function for every leg on a target
+ * users_each() - call a function for every leg that any path reaches on a target
  * @users: from users_read()
  * @target: its name
- * @each: what is called
+ * @each: called for each LUN there that paths of the leg have, as "1"
  * @context: for @each
- *
- * Return: how many such legs there are.
  */
-size_t users_each(const struct users *users, const char *target,
-		  void (*each)(void *context, const char *volume, const struct leg *leg),
-		  void *context);
+void users_each(const struct users *users, const char *target,
+		void (*each)(void *context, const char *volume, const struct leg *leg,
+			     const char *lun),
+		void *context);
 
 #endif
