@@ -104,7 +104,7 @@ int discovery_turn_off(const struct discovery *discovery, struct fault *fault)
 		discovery->portal, "-o", "update", "-n", (char *)discovery->name, "-v", "No", NULL
 	};
 	struct run run;
-	int ret = run_program(argv, NULL, NULL, &run, fault);
+	int ret = run_program_whole(argv, NULL, NULL, &run, fault);
 
 	if (!ret && run.code)
 		ret = run_fault(&run, "iscsiadm -m discoverydb -o update", fault);

@@ -42,6 +42,17 @@ void interrupt_release(void)
 	signal(SIGPIPE, SIG_DFL);
 }
 
+void interrupt_block(void)
+{
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 bool interrupt_seen(void)
 {
 	return seen && !held;

@@ -17,6 +17,11 @@ void interrupt_catch(void);
 void interrupt_release(void);
 
 /**
+ * interrupt_block() - in a child: they wait until its end, also when it becomes another program
+ */
+void interrupt_block(void);
+
+/**
  * interrupt_seen() - whether one has come
  *
  * Return: whether it has.

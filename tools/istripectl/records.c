@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "interrupt.h"
 #include "records.h"
 #include "run.h"
 #include "text.h"
@@ -46,11 +47,13 @@ int records_read(struct records *records, struct fault *fault)
 {
 	char *const argv[] = { "iscsiadm", "-m", "node", "-o", "show", "-S", NULL };
 	struct run run;
-	int ret = run_program(argv, NULL, NULL, &run, fault);
+	int ret = run_program_whole(argv, NULL, NULL, &run, fault);
 
 	if (ret)
 		return ret;
-	if (run.code == RUN_MISSING)
+	if (interrupt_seen())
+		ret = run_interrupted(argv[0], fault);
+	else if (run.code == RUN_MISSING)
 		ret = run_missing("iscsiadm", "open-iscsi", fault);
 	else if (run.code == NO_RECORDS)
 		ret = fault_set(fault, -ENOENT,
@@ -125,7 +128,7 @@ int record_set_manual(struct settings *record, const char *startup, struct fault
 		"-o", "update", "-n", (char *)startup, "-v", "manual", NULL
 	};
 	struct run run;
-	int ret = run_program(argv, NULL, NULL, &run, fault);
+	int ret = run_program_whole(argv, NULL, NULL, &run, fault);
 
 	if (!ret && run.code)
 		ret = run_fault(&run, "iscsiadm -o update", fault);

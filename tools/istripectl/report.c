@@ -67,10 +67,15 @@ static void program_print(struct report *report, FILE *out, const char *line, bo
 {
 	unsigned int seconds = COMMAND_SECONDS;
 	char *copy = alloc_text(line), **words = words_split(copy), *why;
+	/* After so many seconds it waits for iscsid, or for its lock, and has none. */
+	bool whole = !strcmp(words[0], "iscsiadm");
 	struct fault fault = { 0 };
 	struct run run = { 0 };
+	int ret;
 
-	if (run_program(words, limit_set, &seconds, &run, &fault)) {
+	ret = whole ? run_program_whole(words, limit_set, &seconds, &run, &fault) :
+	      run_program(words, limit_set, &seconds, &run, &fault);
+	if (ret) {
 		archive_error(&report->archive, line, "ended by a signal, or could not be run");
 	} else {
 		if (heading && run.code != RUN_MISSING)

@@ -34,7 +34,6 @@ static int child_wait(pid_t child, bool (*beside)(void *context), void *context,
 {
 	int status, ret = 0;
 
-	interrupt_child(child);
 	while (child_look(child, &status, beside, context) < 0)
 		if (errno != EINTR) {
 			ret = -errno;
@@ -48,13 +47,9 @@ static int child_wait(pid_t child, bool (*beside)(void *context), void *context,
 	return ret;
 }
 
-int run_child(int (*body)(void *context), void *context, int *code)
-{
-	return run_child_beside(body, NULL, context, code);
-}
-
-int run_child_beside(int (*body)(void *context), bool (*beside)(void *context), void *context,
-		     int *code)
+/* @whole: no signal ends it, neither one to this process nor one to both. */
+static int child_run(int (*body)(void *context), bool (*beside)(void *context), void *context,
+		     bool whole, int *code)
 {
 	pid_t child;
 
@@ -63,11 +58,26 @@ int run_child_beside(int (*body)(void *context), bool (*beside)(void *context), 
 	if (child < 0)
 		return -errno;
 	if (!child) {
+		if (whole)
+			interrupt_block();
 		interrupt_release();
 		descriptors_restore();
 		_exit(body(context));
 	}
+	if (!whole)
+		interrupt_child(child);
 	return child_wait(child, beside, context, code);
+}
+
+int run_child(int (*body)(void *context), void *context, int *code)
+{
+	return run_child_beside(body, NULL, context, code);
+}
+
+int run_child_beside(int (*body)(void *context), bool (*beside)(void *context), void *context,
+		     int *code)
+{
+	return child_run(body, beside, context, false, code);
 }
 
 struct program {
@@ -109,8 +119,8 @@ static char *output_read(int fd)
 	return text;
 }
 
-int run_program(char *const argv[], int (*prepare)(void *context), void *context,
-		struct run *run, struct fault *fault)
+static int program_run(char *const argv[], int (*prepare)(void *context), void *context,
+		       bool whole, struct run *run, struct fault *fault)
 {
 	struct program program = {
 		.argv = argv, .prepare = prepare, .context = context,
@@ -120,12 +130,13 @@ int run_program(char *const argv[], int (*prepare)(void *context), void *context
 
 	memset(run, 0, sizeof(*run));
 	if (!ret)
-		ret = run_child(program_exec, &program, &run->code);
+		ret = child_run(program_exec, NULL, &program, whole, &run->code);
 	if (ret == -EINTR && !interrupt_seen())
 		ret = -EIO;
-	if (ret) {
-		fault_set(fault, ret, "%s: %s", argv[0],
-			  ret == -EINTR ? "interrupted" : strerror(-ret));
+	if (ret == -EINTR) {
+		run_interrupted(argv[0], fault);
+	} else if (ret) {
+		fault_set(fault, ret, "%s: %s", argv[0], strerror(-ret));
 	} else {
 		run->out = output_read(program.out);
 		run->err = output_read(program.err);
@@ -135,6 +146,25 @@ int run_program(char *const argv[], int (*prepare)(void *context), void *context
 	if (program.err >= 0)
 		close(program.err);
 	return ret;
+}
+
+int run_program(char *const argv[], int (*prepare)(void *context), void *context,
+		struct run *run, struct fault *fault)
+{
+	return program_run(argv, prepare, context, false, run, fault);
+}
+
+int run_program_whole(char *const argv[], int (*prepare)(void *context), void *context,
+		      struct run *run, struct fault *fault)
+{
+	memset(run, 0, sizeof(*run));
+	return interrupt_seen() ? run_interrupted(argv[0], fault) :
+	       program_run(argv, prepare, context, true, run, fault);
+}
+
+int run_interrupted(const char *program, struct fault *fault)
+{
+	return fault_set(fault, -EINTR, "%s: interrupted", program);
 }
 
 int run_missing(const char *program, const char *package, struct fault *fault)

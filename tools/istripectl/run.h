@@ -56,6 +56,28 @@ int run_program(char *const argv[], int (*prepare)(void *context), void *context
 		struct run *run, struct fault *fault);
 
 /**
+ * run_program_whole() - run_program(), and no signal to this tool, or to both, ends the program
+ * @argv: as there: iscsiadm, say, whose lock would stay behind, for which all others wait in vain
+ * @prepare: as there
+ * @context: for @prepare
+ * @run: filled on success, also when a signal has come meanwhile; for run_free()
+ * @fault: set on failure
+ *
+ * Return: as run_program(); -EINTR: one had come before, and the program has not run.
+ */
+int run_program_whole(char *const argv[], int (*prepare)(void *context), void *context,
+		      struct run *run, struct fault *fault);
+
+/**
+ * run_interrupted() - say that a signal has come
+ * @program: what it has kept from being run, or from counting
+ * @fault: set
+ *
+ * Return: -EINTR.
+ */
+int run_interrupted(const char *program, struct fault *fault);
+
+/**
  * run_missing() - say that there is no such program
  * @program: its name
  * @package: the package that has it

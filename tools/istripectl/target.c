@@ -211,7 +211,7 @@ static int iface_find(const char *nic, char **iface, struct fault *fault)
 {
 	char *const argv[] = { "iscsiadm", "-m", "iface", NULL };
 	struct run run;
-	int ret = run_program(argv, NULL, NULL, &run, fault);
+	int ret = run_program_whole(argv, NULL, NULL, &run, fault);
 
 	if (ret)
 		return ret;

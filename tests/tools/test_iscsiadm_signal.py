@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Signals while iscsiadm runs. Killed it would leave its lock behind, for which all others wait in
+vain from then on.
+"""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from iscsiadm import T1, T2, record
+from waiting import wait_for
+
+AUTOMATIC = {"node.startup": "automatic"}
+
+
+@pytest.fixture
+def interrupted(tool, stock):
+    """A function that runs a command; signals come while iscsiadm is at work: (output, errors)."""
+    stock(record(**AUTOMATIC), record(T2, **AUTOMATIC))
+    lock, go = tool.root / "lock", tool.root / "go"
+
+    def run(number, work, *words):
+        program = tool.root.parent / "bin/iscsiadm"
+        real = program.resolve()
+        program.unlink()
+        # dash takes signals that are blocked when it starts.
+        program.write_text(f"""#!/bin/bash
+            case "$*" in *' {work} '*) ;; *) exec {real} "$@" ;; esac
+            : >{lock}
+            while [ ! -e {go} ]; do sleep 0.02; done
+            {real} "$@"
+            code=$?
+            rm {lock}
+            exit $code\n""")
+        program.chmod(0o755)
+        process = tool.start(*words)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_for(lock.exists)
+        # A terminal, and systemd, send it to all.
+        for pid in [*map(int, children.read_text().split()), process.pid]:
+            os.kill(pid, number)
+        go.touch()
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 1 and not lock.exists() and "interrupted\n" in err
+        return out, err
+    return run
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_up_asks_for_records(tool, interrupted, number):
+    tool.run("import", "db", "--save", "--take-over")
+    interrupted(number, "show", "up", "--saved", "db")
+    assert tool.volumes() == []
+
+
+def test_take_over_sets_them(tool, interrupted):
+    """What is done is known, and what is not."""
+    out, err = interrupted(signal.SIGTERM, "update", "import", "db", "--save", "--take-over")
+    assert (tool.root / "etc/istripe/db.conf").exists()
+    assert f"db: node.startup is manual now: -T {T1} " in out
+    assert f"  iscsiadm -m node -T {T1} -p 192.0.2.10:3260 -I default -o update " \
+        "-n node.startup -v automatic\n" in out
+    assert f"  iscsiadm -m node -T {T2} " in err and f"-T {T1} " not in err
+
+
+def test_report_asks_for_sessions(tool, interrupted):
+    interrupted(signal.SIGTERM, "session", "report", "-o", tool.root / "r")
+    assert not (tool.root / "r").exists()
