@@ -108,6 +108,12 @@ def test_only_one_volume(host, tmp_path):
     assert volume["name"] == "log"
 
 
+def test_a_volume_that_is_named_twice(host, tmp_path):
+    host.tool.run("report", "-o", tmp_path / "r", "db", "db")
+    files = contents(tmp_path / "r")
+    assert "configfs-db.txt" in files and len(json.loads(files["show.json"])["volumes"]) == 1
+
+
 def test_a_volume_that_has_a_file_only(host, tmp_path):
     host.put("etc/istripe/later.conf", "[leg 0]\ntarget = iqn.x\n[leg 0 path 0]\nnic = eth7")
     host.tool.run("report", "-o", tmp_path / "r")

@@ -507,14 +507,14 @@ static int volumes_choose(struct report *report, const struct command_line *line
 	size_t i;
 
 	report->named = line->count;
-	for (i = 0; !ret && i < line->count; i++)
+	for (i = 0; !ret && i < line->count; i++) {
+		file_names_add_new(&report->volumes, line->names[i]);
 		if (!file_names_have(&known, line->names[i]))
 			ret = tree_volume_missing(line->names[i], fault);
-	if (!ret && line->count)
-		ret = command_volumes(line, &report->volumes, fault);
-	else if (!ret)
+	}
+	if (!ret && !line->count)
 		report->volumes = known;
-	if (ret || line->count)
+	else
 		file_names_free(&known);
 	return ret;
 }
