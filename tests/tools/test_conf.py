@@ -690,6 +690,9 @@ def test_up_makes_superblocks(tool, conf):
     tool.run("up", "--create", "db", FAKE_BLANK="1")
     assert tool.value("db/enable") == "1" and tool.value("db/metadata_create") == "0"
     assert "metadata_create" not in tool.run("show", "--conf", "db")[0]
+    # They are there now, and so is the volume.
+    said = tool.run("up", "db")
+    assert tool.run("up", "--create", "db") == said and tool.value("db/metadata_create") == "0"
 
 
 def test_up_saved(tool, conf):

@@ -142,7 +142,7 @@ static int attempts_make(const char *name, const struct command_line *line, stru
 	while ((ret = volume_find(name, line, &late, fault)) == -EAGAIN)
 		if (!retry_again(&retry, fault))
 			break;
-	if (!ret && (line->flags & COMMAND_CREATE))
+	if (!ret && (line->flags & COMMAND_CREATE) && !power_is_up(name))
 		ret = superblocks_allow(name, fault);
 	return ret ? ret : power_up(name, &retry, fault);
 }
