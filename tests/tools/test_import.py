@@ -731,8 +731,11 @@ def test_take_over_that_nobody_reads(tool, stock):
     assert "standard output" not in err
 
 
-def test_take_over_leaves_what_is_in_use(tool, stock):
-    """At the next boot a disk that is no leg would not be there."""
+@pytest.mark.parametrize("lun, shown", [(1, 1), (300, 16684), (16383, 32767)])
+def test_take_over_leaves_what_is_in_use(tool, stock, lun, shown):
+    """At the next boot a disk that is no leg would not be there. From 256 on the numbers of sysfs
+    are those of flat addressing.
+    """
     stock(record(**{"node.startup": "automatic"}))
 
     def put(path, text):
@@ -741,16 +744,16 @@ def test_take_over_leaves_what_is_in_use(tool, stock):
 
     session = "sys/class/iscsi_session/session3"
     put(f"{session}/targetname", f"{T1}\n")
-    put(f"{session}/device/target3:0:0/3:0:0:2/block/sdb/size", "8")
+    put(f"{session}/device/target3:0:0/3:0:0:{shown}/block/sdb/size", "8")
     put("sys/block/sdb/dev", "8:16\n")
     put("proc/self/mountinfo", "36 35 8:16 / /home rw - xfs /dev/sdb rw\n")
     words = ["import", "db", "--save", "--take-over", "--leg"]
-    _, err = tool.run(*words, f"target={T1},lun=1", code=1)
+    _, err = tool.run(*words, f"target={T1},lun={lun - 1}", code=1)
     assert f"target {T1}: a disk of this host, which is no leg, is in use:\n" in err
     assert "/dev/sdb is mounted at /home" in err and "next: " in err
     assert asked(tool) == ["-m node -o show -S"]
     assert not list((tool.root / "etc/istripe").iterdir())
-    tool.run(*words, f"target={T1},lun=2")
+    tool.run(*words, f"target={T1},lun={lun}")
 
 
 def session(tool, number, target, lun, disk, wwid):
@@ -809,6 +812,18 @@ def test_targets_that_show_the_same_lun(tool, stock):
     session(tool, 2, T2, 1, "sdc", "naa.6001")
     assert f"--path target={T2} behind the --leg" in tool.run("import", "db2", "--leg",
                                                               f"target={T1},lun=1")[1]
+
+
+def test_luns_of_flat_addressing(tool, stock):
+    """As sysfs has them, LUN 300 is another number."""
+    stock(record(T1), record(T2))
+    session(tool, 1, T1, 16384 + 300, "sdb", "naa.6001")
+    session(tool, 2, T2, 16384 + 7000, "sdc", "naa.6001")
+    words = ["import", "db", "--leg", f"target={T1},lun=300"]
+    _, err = tool.run(*words)
+    assert f"target {T2} shows the LUN of leg 0, too, as /dev/sdc" in err
+    assert f"next: --path target={T2},lun=7000 behind the --leg" in err
+    assert not tool.run(*words, "--path", f"target={T2},lun=7000")[1]
 
 
 @pytest.mark.parametrize("seconds, words, warned", [

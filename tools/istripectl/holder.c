@@ -12,6 +12,7 @@
 #include "alloc.h"
 #include "file.h"
 #include "holder.h"
+#include "host_lun.h"
 #include "place.h"
 
 struct search {
@@ -252,11 +253,10 @@ int holder_find_processes(const char *device, struct fault *fault)
 /* @path: of a disk, as ".../3:0:0:1/block/sdb" */
 static bool has_lun(const char *path, const struct file_names *luns)
 {
-	const char *lun = strrchr(path, ':') + 1;
-	char *text = alloc_printf("%.*s", (int)strcspn(lun, "/"), lun);
-	bool has = file_names_have(luns, text);
+	char *lun = host_lun_number(path);
+	bool has = file_names_have(luns, lun);
 
-	free(text);
+	free(lun);
 	return has;
 }
 

@@ -10,20 +10,27 @@
 #include "host_lun.h"
 #include "place.h"
 
+#define FLAT	16384	/* address method of flat space (SAM), in the number that sysfs has */
+
+char *host_lun_number(const char *disk)
+{
+	unsigned long long number = strtoull(strrchr(disk, ':') + 1, NULL, 10);
+
+	return alloc_printf("%llu", number / FLAT == 1 ? number - FLAT : number);
+}
+
 /* @path: .../iscsi_session/session3/device/target3:0:0/3:0:0:1/block/sdb */
 static void disk_take(const char *path, struct host_luns *luns)
 {
 	const char *session_end = strstr(path, "/device/target");
-	const char *block = strrchr(path, '/') - strlen("/block"), *lun = block;
+	const char *block = strrchr(path, '/') - strlen("/block");
 	char *target = fact_text(alloc_printf("%.*s/targetname", (int)(session_end - path), path));
 	char *wwid = fact_text(alloc_printf("%.*s/wwid", (int)(block - path), path));
 
-	while (lun[-1] != ':')
-		lun--;
 	if (target && wwid && *wwid) {
 		*alloc_append(luns->items, luns->count) = (struct host_lun) {
 			.target = target, .wwid = wwid,
-			.lun = alloc_printf("%.*s", (int)(block - lun), lun),
+			.lun = host_lun_number(path),
 			.disk = alloc_text(block + strlen("/block/")),
 		};
 		return;

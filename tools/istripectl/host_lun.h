@@ -21,6 +21,14 @@ struct host_luns {
 };
 
 /**
+ * host_lun_number() - the number of a LUN, as settings have it
+ * @disk: its path in sysfs, as ".../3:0:0:1/block/sdb"
+ *
+ * Return: as "1", for free().
+ */
+char *host_lun_number(const char *disk);
+
+/**
  * host_luns_read() - find the disks of all sessions
  * @luns: LUNs are added, but those whose identity is not known
  */
