@@ -236,7 +236,7 @@ def test_down_while_flushes_hang(make_server, make_volume, links, kernel_log):
 
 def flushed_at_down(server, make_volume, links, kernel_log, before_it):
     """The ISIDs over which a disk that goes is flushed. Each waits for before_it(isid), which may return
-    an answer instead.
+    an answer instead, or the iSCSI response of a target that has failed.
     """
     asked = []
 
@@ -244,9 +244,12 @@ def flushed_at_down(server, make_volume, links, kernel_log, before_it):
         if task.opcode == SYNCHRONIZE_CACHE_16 and run.armed:
             asked.append(conn.session.isid.hex())
             result = await before_it(asked[-1])
-            if result:
+            if isinstance(result, int):
+                conn.session.tasks.pop(task.itt)
+                await run.target.scsi_response(conn, task, Result(), response=result)
+            elif result:
                 await run.target.respond(conn, task, result)
-                return True
+            return result is not None
         return False
 
     target = server.load(Scenario("holds", hooks={"on_command": on_command}), VolatileDisk)
@@ -274,8 +277,8 @@ def test_down_flushes_over_the_other_path(server, make_volume, links, kernel_log
     assert flushed_at_down(server, make_volume, links, kernel_log, hold_first) == ISIDS[:2]
 
 
-@pytest.mark.parametrize("result", [Result.check(2, 4, 3), Result(BUSY)],
-                         ids=["intervention", "busy"])
+@pytest.mark.parametrize("result", [Result.check(2, 4, 3), Result(BUSY), 1],
+                         ids=["intervention", "busy", "target-failure"])
 def test_down_flushes_over_the_path_that_can(server, make_volume, links, kernel_log, result):
     """Nothing is under way over the first path: the second one is asked in time."""
 

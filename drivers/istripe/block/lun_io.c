@@ -17,6 +17,9 @@
 #include "scsi/cdb.h"
 #include "scsi/sense.h"
 
+/* So often it asks again, and looks whether another command over the nexus is over. */
+#define TURN_MS		20
+
 void *istripe_lun_io_page(const struct istripe_lun_io *io)
 {
 	return page_address(io->session->internal.page);
@@ -67,14 +70,18 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 		.known = ISTRIPE_LUN_KNOWN,
 		.deadline = io->deadline,
 	};
-	u32 drops = 0;
-	int ret;
+	u32 failures = 0;
+	int ret = istripe_lun_ask(io->session, &command);
 
-	/* Here, not in a walk: an @fn has its own -EAGAIN. */
-	do {
+	/*
+	 * Here, not in a walk: an @fn has its own -EAGAIN. Each session of a path that comes back may
+	 * reset the LUN. A target may say at once, and for ever, that it has failed.
+	 */
+	while (istripe_lun_has_dropped(ret) && time_before(jiffies, io->deadline) &&
+	       (!task->response || failures++ < ISTRIPE_REVALIDATIONS_MAX)) {
+		msleep(TURN_MS);
 		ret = istripe_lun_ask(io->session, &command);
-	} while (istripe_lun_has_dropped(ret) && time_before(jiffies, io->deadline) &&
-		 drops++ < ISTRIPE_REVALIDATIONS_MAX);
+	}
 	if (!ret && task->transferred_bytes != bytes)
 		ret = -EPROTO;
 	if (ret == -ENOLINK) {
@@ -90,6 +97,8 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 	} else if (ret) {
 		istripe_reason_set(io->why, "leg %u: cannot %s: %s (%pe)", io->leg, what,
 				   istripe_error_words(ret), ERR_PTR(ret));
+		if (istripe_lun_has_dropped(ret) && task->response)
+			ret = -EREMOTEIO;
 	}
 	return ret;
 }
@@ -273,8 +282,6 @@ int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn)
 /* The flush of a leg by a deadline */
 
 #define PATH_MS_MIN	1000
-/* So often it looks whether another command over the nexus is over. */
-#define TURN_MS		20
 
 static int flush_call(const struct istripe_lun_io *io, struct istripe_lun_walk *walk)
 {
