@@ -130,7 +130,7 @@ static int control_req_collect(struct istripe_session *session, unsigned long de
 	struct istripe_control_req *control_req = &session->control_req;
 	int ret;
 
-	control_req->collect = ISTRIPE_COLLECT_ALL;
+	WRITE_ONCE(control_req->collect, ISTRIPE_COLLECT_ALL);
 	ret = control_req_barriers(session, 1, deadline);
 	control_req->collect = ISTRIPE_COLLECT_NONE;
 	return ret;
@@ -184,8 +184,9 @@ static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, 
 	struct iscsi_hdr header;
 
 	istripe_pdu_encode_task_management((struct iscsi_tm *)&header, &request);
-	control_req->function = function;
-	control_req->referenced_itt = itt;
+	WRITE_ONCE(control_req->function, function);
+	if (function == ISCSI_TM_FUNC_ABORT_TASK)
+		WRITE_ONCE(control_req->referenced_itt, itt);
 	return control_req_run(conn, request.itt, &header, 0, deadline);
 }
 
@@ -434,11 +435,14 @@ bool istripe_control_req_ends(const struct istripe_session *session, u32 itt)
 {
 	const struct istripe_control_req *control_req = &session->control_req;
 
-	/* Pairs with the release in control_req_run(): what follows is the tag's. */
-	if (istripe_itt_slot(smp_load_acquire(&control_req->itt)) != ISTRIPE_SLOT_TASK_MANAGEMENT)
-		return false;
-	return READ_ONCE(control_req->function) != ISCSI_TM_FUNC_ABORT_TASK ||
-	       READ_ONCE(control_req->referenced_itt) == itt;
+	/* Also after the answer: SPDK has forgotten the task, and then does not support the abort. */
+	if (READ_ONCE(control_req->referenced_itt) == itt ||
+	    READ_ONCE(control_req->collect) == ISTRIPE_COLLECT_ALL)
+		return true;
+	/* Pairs with the release in control_req_run(): the function is the tag's. */
+	return istripe_itt_slot(smp_load_acquire(&control_req->itt)) ==
+	       ISTRIPE_SLOT_TASK_MANAGEMENT &&
+	       READ_ONCE(control_req->function) != ISCSI_TM_FUNC_ABORT_TASK;
 }
 
 bool istripe_control_req_rejected(struct istripe_conn *conn, u32 itt)

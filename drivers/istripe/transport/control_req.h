@@ -35,7 +35,7 @@ struct istripe_control_req {
 	bool sent;			/* transmit side: its PDU is on the way */
 	u8 function;
 	u8 response;
-	u32 referenced_itt;		/* ABORT TASK: the task that ends on success */
+	u32 referenced_itt;		/* the last ABORT TASK: the task that ends on success */
 	u32 cmd_sn;			/* of the request: a LUN reset covers lower ones */
 	enum istripe_collect collect;	/* tasks that end when a barrier is answered */
 	int collect_error;		/* for ISTRIPE_COLLECT_TASK; all end with -ECANCELED */
@@ -133,7 +133,7 @@ void istripe_session_logout(struct istripe_session *session);
 /* A task management response. Returns 0; one that nobody waits for any more is ignored. */
 int istripe_control_req_tm_response(struct istripe_conn *conn);
 
-/* Is a request under way that ends the task @itt, by itself or with all of the LUN's? */
+/* Is the LUN being reset, or has an abort of the task @itt begun? */
 bool istripe_control_req_ends(const struct istripe_session *session, u32 itt);
 
 /*

@@ -468,6 +468,8 @@ static bool response_data_are_late(struct istripe_conn *conn, u32 itt)
 {
 	struct istripe_task *task = istripe_session_find_task(conn->session, conn, itt);
 
+	if (conn->rx.pdu.reject_reason == ISTRIPE_REASON_WAITING_FOR_LOGOUT)
+		return false;
 	if (!task)
 		return true;
 	if (!istripe_control_req_ends(conn->session, itt))
@@ -485,11 +487,11 @@ static int response_reject(struct istripe_conn *conn)
 
 	if (rx->pdu.reject_reason == ISCSI_REASON_IMM_CMD_REJECT)
 		return ret ? 0 : response_crowded(conn, opcode, itt);
-	/* Also one that comes too late, as a response would. */
-	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC) {
-		istripe_control_req_rejected(conn, itt);
+	/* One that comes too late is ignored, as a response is. */
+	if (!ret && opcode == ISCSI_OP_SCSI_TMFUNC &&
+	    (istripe_control_req_rejected(conn, itt) ||
+	     rx->pdu.reject_reason != ISTRIPE_REASON_WAITING_FOR_LOGOUT))
 		return 0;
-	}
 	if (!ret && opcode == ISCSI_OP_SCSI_DATA_OUT && response_data_are_late(conn, itt)) {
 		pr_notice_ratelimited("%s: the target rejects late data of task 0x%08x: %s\n",
 				      conn->session->label, itt,

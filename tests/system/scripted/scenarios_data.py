@@ -340,14 +340,13 @@ def answered_early(name, moment, expect, status, sense=b"", **more):
                     settings={"MaxRecvDataSegmentLength": 512}, **more)
 
 
-async def reject_late(run, conn, pdu):
-    """SPDK: the task has gone."""
-    await conn.reject(pdu, 9)
-    return True
+def rejected_late(name, moment, *args, reason=9, **more):
+    """SPDK has forgotten the write that it has answered, and rejects the data that come."""
 
+    async def reject_late(run, conn, pdu):
+        await conn.reject(pdu, reason)
+        return True
 
-def rejected_late(name, moment, *args, **more):
-    """The target has forgotten the write that it has answered, and rejects the data that come."""
     row = answered_early(f"{name}, the data are rejected,", moment, *args, **more)
     return dataclasses.replace(row, hooks={**row.hooks, "on_late_data": reject_late})
 
@@ -395,6 +394,8 @@ R2TS = [
         answered_early("no space", moment, io_error(errno.ENOSPC), CHECK_CONDITION,
                        fixed_sense(7, 0x27, 7), **REFUSED))),
     rejected_late("BUSY", WITHIN_R2T, WORKS, BUSY, says="the target rejects late data of task"),
+    rejected_late("BUSY, it waits for a logout", WITHIN_R2T, reconnects("waiting for logout"), BUSY,
+                  reason=12),
     rejected_late("no space", WITHIN_R2T, io_error(errno.ENOSPC), CHECK_CONDITION,
                   fixed_sense(7, 0x27, 7), **REFUSED),
     # A loss, and the write fails as a lost one does.

@@ -389,6 +389,21 @@ async def reject_then_abort(run, conn, pdu):
     return False
 
 
+def forget_then_reject(response):
+    """As reject_then_abort(), after this answer. SPDK's is always "not supported"."""
+
+    async def manage(run, conn, pdu):
+        task = conn.session.tasks.get(pdu.referenced_itt)
+        if not task or task.opcode != WRITE_16:
+            return False
+        await conn.send(Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=pdu.itt, response=response))
+        await reject_then_abort(run, conn, pdu)
+        run.target.abort(conn.session, task)
+        return True
+
+    return manage
+
+
 async def reject_then_good(run, conn, pdu):
     task = conn.session.tasks.get(pdu.referenced_itt)
     await reject_then_abort(run, conn, pdu)
@@ -412,6 +427,10 @@ OVERDUES = [
     Scenario("overdue: a write, and its data are rejected at the abort", WORKS,
              dict(**instead(one_r2t, opcode=WRITE_16), on_tmf=reject_then_abort), path=SOLICITED,
              volume=OVERDUE, says="the target rejects late data of task"),
+    *(Scenario(f"overdue: a write, {words}, and its data are rejected", WORKS,
+               dict(**instead(one_r2t, opcode=WRITE_16), on_tmf=forget_then_reject(response)),
+               path=SOLICITED, volume=OVERDUE)
+      for response, words in ((5, "its abort is not supported"), (1, "no such task"))),
     Scenario("overdue: a write, its data are rejected at the abort, then GOOD",
              reconnects("GOOD for task .*, which it has rejected"),
              dict(**instead(whole_r2t, opcode=WRITE_16), on_tmf=reject_then_good), path=SOLICITED,
