@@ -96,7 +96,8 @@ static void nexus_tolerate(struct istripe_nexus *nexus)
 
 /*
  * -ESTALE without a mismatch: the LUN has reported a change while its superblock was read.
- * -ENOLINK: the port takes no I/O any more. -EALREADY: the target was asked to change that.
+ * -EAGAIN also: it has not said all, or keys were changed meanwhile. -ENOLINK: the port takes no
+ * I/O any more. -EALREADY: the target was asked to change that.
  */
 static bool nexus_asks_again(const struct istripe_nexus *nexus, int error)
 {

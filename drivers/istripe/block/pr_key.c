@@ -259,7 +259,7 @@ void istripe_pr_key_ask(struct istripe_nexus *nexus)
 			istripe_pr_key_found(nexus);
 		} else {
 			/* A reset, as one example, ends the question only. */
-			if (ret != -EAGAIN && ret != -ECANCELED)
+			if (!istripe_lun_has_dropped(ret))
 				nexus->found.keys.busy = ret == -EBUSY;
 			key_not_told(nexus, wanted, ret);
 		}
