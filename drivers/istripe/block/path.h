@@ -7,7 +7,8 @@
  *
  *   sessions	as many nexuses as connections, each with a session of one connection
  *   mcs		nexus 0's session asks for all connections. Nexus k is a reserve: it is
- *		wanted as long as the target grants no more than k.
+ *		wanted as long as the target grants no more than k, or while only its own login
+ *		ends a superblock that it has left.
  *   auto		sessions, see Documentation/design.rst
  *
  * A nexus that is not wanted is idle, or is about to be.
