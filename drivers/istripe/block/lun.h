@@ -164,4 +164,10 @@ static inline bool istripe_lun_has_dropped(int error)
 	return error == -EAGAIN || error == -ECANCELED;
 }
 
+/* Did it fail with the connection? Then a write may still be carried out. */
+static inline bool istripe_lun_is_lost(int error)
+{
+	return error == -ENOTCONN || error == -ETIMEDOUT;
+}
+
 #endif

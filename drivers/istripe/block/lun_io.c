@@ -126,7 +126,7 @@ int istripe_lun_io_transfer(const struct istripe_lun_io *io, u64 at_bytes, bool 
 	istripe_cdb_transfer16(cdb, write, lba, blocks);
 	ret = lun_io_ask(io, cdb, ISTRIPE_INTERNAL_BYTES, write, what);
 	/* It may be carried out as long as its session lives in the target. */
-	if (write && istripe_lun_io_is_lost(ret))
+	if (write && istripe_lun_is_lost(ret))
 		super_set_unfenced(io->nexus);
 	return ret;
 }
@@ -179,15 +179,10 @@ static int session_lun_io(struct istripe_nexus *nexus, struct istripe_session *s
 	return ret == -ESTALE && !walk->mismatch ? -EINPROGRESS : ret;
 }
 
-bool istripe_lun_io_is_lost(int error)
-{
-	return error == -ENOTCONN || error == -ETIMEDOUT;
-}
-
 /* May another nexus do what failed? It was lost, or its path does not serve it, or not soon. */
 static bool lun_io_goes_elsewhere(int error)
 {
-	return istripe_lun_io_is_lost(error) || error == -ENOLINK || error == -EREMOTEIO ||
+	return istripe_lun_is_lost(error) || error == -ENOLINK || error == -EREMOTEIO ||
 	       error == -EBUSY;
 }
 

@@ -62,9 +62,6 @@ int istripe_lun_io_transfer(const struct istripe_lun_io *io, u64 at_bytes, bool 
 /* Earlier writes must survive a loss of power. Errors are those of istripe_lun_io_transfer(). */
 int istripe_lun_io_flush(const struct istripe_lun_io *io);
 
-/* Did it fail with the connection? Then a write may still be carried out. */
-bool istripe_lun_io_is_lost(int error);
-
 /*
  * Calls @fn over a nexus that was found within a section of leg->srcu. The session ends when the
  * command may still be under way (-ETIMEDOUT). When the LUN says that it has changed, the worker of

@@ -243,7 +243,7 @@ static int super_wipe(const struct istripe_lun_io *io, u64 at_bytes)
 
 	memset(istripe_lun_io_page(io), 0, ISTRIPE_SIGNATURE_BLOCK_BYTES);
 	ret = istripe_lun_io_transfer(io, at_bytes, true, "overwrite its old signatures");
-	if (!istripe_lun_io_is_lost(ret))
+	if (!istripe_lun_is_lost(ret))
 		return ret;
 	istripe_session_fault(io->session, ret, "lost while old signatures were overwritten");
 	return -EIO;

@@ -29,7 +29,7 @@
 struct joining {
 	struct istripe_nexus *nexus;
 	u64 key;
-	bool early;			/* its port takes no I/O: each command is tried once */
+	bool early;			/* its port takes no I/O: a busy LUN is not asked again */
 	unsigned long deadline;		/* jiffies */
 	struct istripe_reason *refusal;	/* the first answer that was neither GOOD nor a conflict */
 };
@@ -340,7 +340,7 @@ static int joining_ask(const struct joining *joining, const u8 *cdb, u32 bytes, 
 		.tpgs = joining->early,
 		.known = ISTRIPE_LUN_ASKED,
 		.deadline = joining->deadline,
-		.busy_ms = joining->early,
+		.busy_ms = joining->early ? 1 : 0,
 	};
 	int ret = istripe_lun_ask(joining->nexus->owned, &command);
 
@@ -526,7 +526,7 @@ static int joining_end(const struct joining *joining, u32 changes, int ret,
  */
 static bool joining_is_put_off(const struct joining *joining, int ret)
 {
-	return joining->early && ret != 0 && ret != 1 && ret != -ETIMEDOUT && ret != -ENOTCONN;
+	return joining->early && ret != 0 && ret != 1 && !istripe_lun_is_lost(ret);
 }
 
 static void joining_done(const struct joining *joining)
