@@ -185,21 +185,18 @@ static int path_check_others(const struct istripe_path *path, u32 from, struct r
 static void path_retire_nexuses(struct istripe_path *path, u32 from, bool leaves,
 				struct retired *retired)
 {
-	struct istripe_leg *leg = path->leg;
 	u32 i;
 
-	lockdep_assert_held(&leg->lock);
+	lockdep_assert_held(&path->leg->lock);
 	path->kept = from;
 	for (i = from; i < path->nexus_count; i++) {
 		if (path->nexuses[i]->wanted)
 			retired->wanted |= BIT(i);
 		path->nexuses[i]->leaves = leaves;
-		WRITE_ONCE(path->nexuses[i]->wanted, false);
+		istripe_leg_nexus_want(path->nexuses[i], false);
 		/* Not earlier: an idle reserve nexus could have been wanted again. */
 		reinit_completion(&path->nexuses[i]->idled);
-		istripe_leg_nexus_off(path->nexuses[i]);
 	}
-	istripe_announce(&leg->volume->announce);
 }
 
 /* Check and change under one lock: no other nexus is lost or retired in between. */
@@ -564,11 +561,8 @@ void istripe_path_spare(struct istripe_nexus *nexus)
 		return;
 	spin_lock_bh(&leg->lock);
 	spare = nexus->wanted && !nexus_is_needed(nexus);
-	if (spare) {
-		WRITE_ONCE(nexus->wanted, false);
-		istripe_announce(&leg->volume->announce);
-		istripe_leg_nexus_off(nexus);
-	}
+	if (spare)
+		istripe_leg_nexus_want(nexus, false);
 	spin_unlock_bh(&leg->lock);
 	if (spare)
 		istripe_nexus_retire(nexus);
@@ -580,18 +574,21 @@ static void path_start_reserve(struct istripe_nexus *nexus)
 	bool needed;
 
 	spin_lock_bh(&leg->lock);
-	needed = !nexus->wanted && nexus_is_needed(nexus);
+	needed = !nexus->wanted && nexus_is_needed(nexus) && !path_lacks_key(nexus->path);
+	if (needed)
+		istripe_leg_nexus_want(nexus, true);
 	spin_unlock_bh(&leg->lock);
-	if (!needed || path_lacks_key(nexus->path))
+	if (!needed)
 		return;
-	istripe_leg_nexus_want(nexus, true);
 	/* Pairs with reservation.c: a registration sees the nexus, or we see its keys. */
 	smp_mb();
 	if (!path_lacks_key(nexus->path)) {
 		istripe_nexus_persist(nexus);
 		return;
 	}
+	spin_lock_bh(&leg->lock);
 	istripe_leg_nexus_want(nexus, false);
+	spin_unlock_bh(&leg->lock);
 	istripe_nexus_retire(nexus);
 }
 

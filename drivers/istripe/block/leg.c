@@ -385,7 +385,8 @@ static void nexus_set_live(struct istripe_nexus *nexus, u32 connections)
 	leg_choose(nexus->leg);
 }
 
-void istripe_leg_nexus_off(struct istripe_nexus *nexus)
+/* No more tasks for it, live or not. */
+static void nexus_off(struct istripe_nexus *nexus)
 {
 	struct istripe_leg *leg = nexus->leg;
 	bool served = istripe_leg_serving(leg);
@@ -406,21 +407,18 @@ void istripe_leg_nexus_lost(struct istripe_nexus *nexus)
 	struct istripe_leg *leg = nexus->leg;
 
 	spin_lock_bh(&leg->lock);
-	istripe_leg_nexus_off(nexus);
+	nexus_off(nexus);
 	nexus->tcp_has_pages = true;
 	spin_unlock_bh(&leg->lock);
 }
 
 void istripe_leg_nexus_want(struct istripe_nexus *nexus, bool wanted)
 {
-	struct istripe_leg *leg = nexus->leg;
-
-	spin_lock_bh(&leg->lock);
+	lockdep_assert_held(&nexus->leg->lock);
 	WRITE_ONCE(nexus->wanted, wanted && nexus->index < nexus->path->kept);
-	leg_announce(leg);
+	leg_announce(nexus->leg);
 	if (!nexus->wanted)
-		istripe_leg_nexus_off(nexus);
-	spin_unlock_bh(&leg->lock);
+		nexus_off(nexus);
 }
 
 /*

@@ -352,12 +352,9 @@ void istripe_leg_nexus_released(struct istripe_nexus *nexus, bool released);
 
 /*
  * @wanted: the nexus is to have a session (ignored when it is about to be taken out); else it gets
- * no tasks from now on. Any context.
+ * no tasks from now on, live or not. Under leg->lock.
  */
 void istripe_leg_nexus_want(struct istripe_nexus *nexus, bool wanted);
-
-/* No more tasks for a nexus, live or not. Under leg->lock. */
-void istripe_leg_nexus_off(struct istripe_nexus *nexus);
 
 /**
  * istripe_leg_set_recovery_timeout() - recovery_timeout_ms has been changed
