@@ -22,7 +22,7 @@ from lab.shell import LabError, on_failure, read, run, status, wait_for, write
 from lab.uevents import Uevents
 from scripted.ghost import Gate, Holder, Resets
 from scripted.scenario import Held, Scenario
-from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16
+from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16, Result
 from scripted.steps import instead
 
 MIB = 1 << 20
@@ -483,6 +483,45 @@ def test_two_targets_of_one_name(make_server, make_volume, links):
         back(volume)
         same(target.disk.data[AT:AT + SIZE], newest, "what the target has")
         same(disk.read(AT, SIZE), newest, "what is read")
+
+
+@pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the copy is refused")
+def test_down_with_a_refused_copy(server, make_volume, links, kernel_log):
+    """Its ghost was over before: nothing has overtaken it, and the loss is told once."""
+    gate, holder = Gate(), Holder()
+    holder.server = server
+
+    async def on_command(run, conn, task):
+        if not run.armed or task.opcode != WRITE_16:
+            return await holder.on_command(run, conn, task)
+        await run.target.collect(conn, task)
+        await run.target.respond(conn, task, Result.check(3, 0x0C, 0))
+        return True
+
+    hooks = {**gate.hooks, **holder.hooks(), "on_command": on_command}
+    target = server.load(Scenario("refuses copies", hooks=hooks))
+    volume = ghost.volume_over(make_volume, links, [server.port] * 2, target, fence="auto",
+                               ghost_timeout_ms=1000,
+                               path={**PATH, "login_retry_max_ms": 1000})
+    ghost.set_isids(volume)
+    with Direct(volume.enable()) as disk:
+        writer = ghost.write_to_holder(disk, holder, noise(SIZE, "older"))
+        gate.close(server, ghost.ISIDS[0])
+        writer.finish()
+        disk.write(AT, noise(SIZE, "newer"))
+        ghosts = volume.path_sysfs(0, 0) / "ghost_writes"
+        assert read(ghosts) == "1"
+        server.arm()
+        gate.open(ghost.ISIDS[0])
+        wait_for("the reset", lambda: holder.resets)
+        holder.release()
+        wait_for("the ghost's end", lambda: read(ghosts) == "0", 60)
+        assert read(volume.leg_sysfs(0) / "overlay_bytes") == str(SIZE)
+    with pytest.raises(OSError) as failed:
+        volume.disable()
+    assert failed.value.errno == errno.EIO
+    assert kernel_log.matching(f"{SIZE} bytes of overlays cannot be written: the LUN may")
+    assert not kernel_log.matching("were written for the last time")
 
 
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe",

@@ -296,7 +296,7 @@ void istripe_overlays_stop(struct istripe_leg *leg)
 
 	cancel_delayed_work_sync(&leg->overlays.work);
 	list_for_each_entry(overlay, &leg->overlays.list, entry)
-		if (overlay->fenced)
+		if (overlay->fenced && !overlay->over)
 			bytes += istripe_overlay_bytes(leg, overlay);
 	if (!bytes)
 		return;

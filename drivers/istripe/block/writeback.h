@@ -35,7 +35,7 @@ struct istripe_writeback {
 	u32 seen;			/* @work: @good the last time */
 	u32 stuck;			/* @work: so many times in turn nothing had moved */
 	struct istripe_writeback_leg legs[ISTRIPE_LEGS_MAX];	/* @work */
-	atomic_t failed;		/* writes and flushes that have failed */
+	atomic_t failed;		/* writes, flushes; overlays unwritten or overtaken */
 };
 
 void istripe_writeback_init(struct istripe_writeback *writeback);
