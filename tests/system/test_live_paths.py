@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Paths and connections that come and go while the volume is up and busy."""
 
+import concurrent.futures
 import contextlib
 import errno
 import re
@@ -14,9 +15,10 @@ from lab.disk import Direct, noise, same
 from lab.istripe import INITIATOR, Named
 from lab.istripectl import TOOL
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
-from lab.shell import read, run, status, wait_for, write
-from scripted import scsi
-from scripted.scenario import Scenario
+from lab.shell import on_failure, read, run, status, wait_for, write
+from scripted import checks, scsi
+from scripted.conn import Drop
+from scripted.scenario import Held, Scenario
 
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES = 64 * MIB
@@ -446,6 +448,58 @@ def test_lost_path_with_writes(one_path, links):
     wait_for("both paths", lambda: state(volume) == "live", 60)
     remove(volume, 1)
     run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=16")
+
+
+def test_an_add_that_is_given_up_owes_a_drain(make_server, make_volume, links):
+    """fence_timeout_ms lets its write go: what the target has of it ends with the next login."""
+    servers, held, functions = [make_server(), make_server()], Held(scsi.WRITE_16), []
+
+    async def on_login(run, conn, pdu):
+        first = run.memory.setdefault("first", (conn, pdu.isid))
+        if conn is first[0] or held.released.is_set():
+            return False
+        if pdu.isid == first[1]:
+            raise Drop
+        # The other session is neither accepted nor refused.
+        return True
+
+    async def on_tmf(_run, _conn, pdu):
+        functions.append(pdu.flags & 0x7F)
+        return False
+
+    async def cut():
+        for session in list(servers[1].target.sessions.values()):
+            servers[1].target.end_session(session)
+
+    def write_until_held(disk):
+        while not held.tasks:
+            disk.write(0, bytes(4 * KIB))
+
+    target = servers[0].load(Scenario("honest"), size_bytes=LUN_BYTES)
+    servers[1].load(Scenario("one login", armed=True, hooks={
+        "on_login": on_login, "on_command": held.on_command, "on_tmf": on_tmf})).disk = target.disk
+    paths = [{**QUICK, "portal": f"{link.address}:{server.port}"}
+             for link, server in zip(links, servers)]
+    paths[1].update(multi="sessions", connections=2, login_timeout_ms=120000)
+    volume = make_volume(Named(target.settings.name), policy="round-robin", path=paths[0],
+                         fence="path", fence_timeout_ms=1000)
+    with Direct(volume.enable()) as disk:
+        enable = volume.add_path(1, {**volume.path_settings, **paths[1]}) / "enable"
+        with (subprocess.Popen(["sh", "-c", f"echo 1 > {enable}"]) as adding,
+              concurrent.futures.ThreadPoolExecutor() as pool, on_failure(adding.kill)):
+            writes = pool.submit(write_until_held, disk)
+            wait_for("a write over the new path", lambda: held.tasks, 60)
+            servers[1].call(cut())
+            writes.result(60)
+            assert adding.poll() is None
+            adding.kill()
+            adding.wait(60)
+        assert checks.LUN_RESET not in functions
+        servers[1].call(held.release())
+        if read(enable) == "0":
+            write(enable, 1)
+        wait_for("the reset", lambda: checks.LUN_RESET in functions, 60)
+        wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
 def test_lost_path_is_fenced_through_its_sibling_and_goes(one_path, links):

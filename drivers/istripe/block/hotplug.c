@@ -344,6 +344,23 @@ static int path_retire_end(struct istripe_path *path, u32 from, const struct ret
 	return path_wait_idle(path, from, retired, asked, why);
 }
 
+/* Its writes have been let go, and its next login is to end what the target has of them. */
+static bool path_owes_drain(const struct istripe_path *path)
+{
+	const struct istripe_nexus *nexus;
+	bool owes = false;
+	u32 i;
+
+	spin_lock_bh(&path->leg->lock);
+	for (i = 0; i < path->nexus_count; i++) {
+		nexus = path->nexuses[i];
+		/* Of one that was not live it has been saved before. */
+		owes |= nexus->generation && nexus->undrained.any;
+	}
+	spin_unlock_bh(&path->leg->lock);
+	return owes;
+}
+
 static int path_retire(struct istripe_path *path, u32 from, bool asked, struct istripe_reason *why)
 {
 	struct istripe_leg *leg = path->leg;
@@ -360,6 +377,9 @@ static int path_retire(struct istripe_path *path, u32 from, bool asked, struct i
 	if (ret)
 		goto unlock;
 	ret = path_retire_end(path, from, &retired, asked, why);
+	/* Unless a user asks nobody remembers what it owes. */
+	if (!ret && !asked && path_owes_drain(path))
+		ret = -EBUSY;
 	if (ret)
 		path_take_back(path, &retired);
 unlock:
@@ -527,7 +547,7 @@ struct istripe_path *istripe_path_add(struct istripe_leg *leg,
 	mutex_unlock(&leg->paths_lock);
 	if (!ret)
 		return path;
-	/* A path that cannot be retired has been live and has writes: it stays. */
+	/* A path that cannot be retired has been live and has, or had, writes: it stays. */
 	if (path_retire(path, 0, false, &unused))
 		return path;
 	istripe_path_drop(path, 0);
