@@ -74,8 +74,8 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 	int ret = istripe_lun_ask(io->session, &command);
 
 	/*
-	 * Here, not in a walk: an @fn has its own -EAGAIN. Each session of a path that comes back may
-	 * reset the LUN. A target may say at once, and for ever, that it has failed.
+	 * Here, not in a walk: an @fn has its own -EAGAIN. Each session of a path that comes back
+	 * may reset the LUN. A target may say at once, and for ever, that it has failed.
 	 */
 	while (istripe_lun_has_dropped(ret) && time_before(jiffies, io->deadline) &&
 	       (!task->response || failures++ < ISTRIPE_REVALIDATIONS_MAX)) {

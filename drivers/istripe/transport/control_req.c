@@ -435,7 +435,7 @@ bool istripe_control_req_ends(const struct istripe_session *session, u32 itt)
 {
 	const struct istripe_control_req *control_req = &session->control_req;
 
-	/* Also after the answer: SPDK has forgotten the task, and then does not support the abort. */
+	/* After the answer, too: SPDK forgets the task, and then does not support the abort. */
 	if (READ_ONCE(control_req->referenced_itt) == itt ||
 	    READ_ONCE(control_req->collect) == ISTRIPE_COLLECT_ALL)
 		return true;
