@@ -50,8 +50,17 @@ def interrupted(tool, stock):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_up_asks_for_records(tool, interrupted, number):
     tool.run("import", "db", "--save", "--take-over")
-    interrupted(number, "show", "up", "--saved", "db")
-    assert tool.volumes() == []
+    _, err = interrupted(number, "show", "up", "--saved", "db")
+    assert tool.volumes() == [] and "is configured as its file says" not in err
+
+
+def test_apply_asks_for_records(tool, interrupted):
+    """A volume that is down would be as its file says only if they could not be read."""
+    tool.run("import", "db", "--save", "--take-over")
+    tool.run("up", "--saved", "db")
+    tool.run("down", "db")
+    out, err = interrupted(signal.SIGTERM, "show", "apply", "--dry-run", "db")
+    assert out == "" and "is configured as its file says" not in err
 
 
 def test_take_over_sets_them(tool, interrupted):

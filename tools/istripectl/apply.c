@@ -79,7 +79,7 @@ static int records_follow(struct volume *wanted, bool is_new, bool warn, struct 
 	node_drop(wanted);
 	if (!*why.text)
 		return ret;
-	if (is_new) {
+	if (is_new && ret != -EINTR) {
 		fault_add(&why, "%s is configured as its file says", wanted->name);
 		fault_print(&why);
 		return 0;
