@@ -3,8 +3,11 @@
 vain from then on.
 """
 
+import array
+import fcntl
 import os
 import signal
+import termios
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,14 @@ from iscsiadm import T1, T2, record
 from waiting import wait_for
 
 AUTOMATIC = {"node.startup": "automatic"}
+#: It may wait itself, for the lock of another one.
+WAITS = "interrupted; waits for iscsiadm to end first\n"
+
+
+def unread(pipe):
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 @pytest.fixture
@@ -37,12 +48,17 @@ def interrupted(tool, stock):
         process = tool.start(*words)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         wait_for(lock.exists)
-        # A terminal, and systemd, send it to all.
-        for pid in [*map(int, children.read_text().split()), process.pid]:
-            os.kill(pid, number)
-        go.touch()
+        said = unread(process.stderr)
+        try:
+            # A terminal, and systemd, send it to all.
+            for pid in [*map(int, children.read_text().split()), process.pid]:
+                os.kill(pid, number)
+            wait_for(lambda: unread(process.stderr) > said)
+        finally:
+            go.touch()
         out, err = process.communicate(timeout=60)
         assert process.returncode == 1 and not lock.exists() and "interrupted\n" in err
+        assert err.count(WAITS) == 1
         return out, err
     return run
 

@@ -85,6 +85,7 @@ struct program {
 	int (*prepare)(void *context);
 	void *context;
 	int out, err;
+	bool waits;	/* that has been said */
 };
 
 static int program_exec(void *context)
@@ -101,6 +102,20 @@ static int program_exec(void *context)
 		return 1;
 	execvp(program->argv[0], program->argv);
 	return RUN_MISSING;
+}
+
+/* iscsiadm waits for its lock, which a killed one leaves behind. */
+static bool program_mention(void *context)
+{
+	struct program *program = context;
+	struct fault said;
+
+	if (program->waits || !interrupt_seen())
+		return true;
+	fault_set(&said, 0, "interrupted; waits for %s to end first", program->argv[0]);
+	fault_print(&said);
+	program->waits = true;
+	return true;
 }
 
 static char *output_read(int fd)
@@ -130,7 +145,8 @@ static int program_run(char *const argv[], int (*prepare)(void *context), void *
 
 	memset(run, 0, sizeof(*run));
 	if (!ret)
-		ret = child_run(program_exec, NULL, &program, whole, &run->code);
+		ret = child_run(program_exec, whole ? program_mention : NULL, &program, whole,
+				&run->code);
 	if (ret == -EINTR && !interrupt_seen())
 		ret = -EIO;
 	if (ret == -EINTR) {

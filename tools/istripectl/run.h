@@ -63,6 +63,8 @@ int run_program(char *const argv[], int (*prepare)(void *context), void *context
  * @run: filled on success, also when a signal has come meanwhile; for run_free()
  * @fault: set on failure
  *
+ * A signal meanwhile is answered with a line of what it waits for.
+ *
  * Return: as run_program(); -EINTR: one had come before, and the program has not run.
  */
 int run_program_whole(char *const argv[], int (*prepare)(void *context), void *context,
