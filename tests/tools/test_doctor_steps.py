@@ -3,7 +3,8 @@
 
 import pytest
 from faults import both, file, findings, path_file, setting, volume_setting, without
-from host import Host
+from host import NICS, Host, portal
+from iscsiadm import record
 from texts import shell_words
 
 
@@ -73,3 +74,22 @@ def test_a_secret_of_several_paths_is_one_step(host):
     path_file("unfenced", "1", 1, 0)(host)
     assert [one["subject"] for one in warned(host, "path-state")] == [
         "leg 0 path 0, leg 1 path 1", "leg 0 path 1", "leg 1 path 0"]
+
+
+def test_a_secret_that_a_record_says_is_changed_there(host, stock):
+    """What set gives, and the file, would last until the next apply; one path follows its file."""
+    stock(*(record(f"iqn.2026-01.a:t{leg}", portal(leg, path), nic=NICS[path])
+            for leg in range(2) for path in range(2)))
+    conf = host.tool.root / "etc/istripe/db.conf"
+    conf.write_text(conf.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n")
+                    .replace("[leg 1 path 1]\n", "[leg 1 path 1]\nfrom_node = no\n"))
+    refused = "login: authentication failed (login status 0201)"
+    for leg, path in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        both(path_file("state", "refused", leg, path), path_file("last_error", refused, leg, path))(host)
+    assert {one["subject"]: one["next"] for one in warned(host, "path-state")} == {
+        "leg 0 path 0, leg 0 path 1, leg 1 path 0":
+        "iscsiadm -m node -T TARGET -o update -n node.session.auth.password -v SECRET, "
+        "then istripectl apply --secrets db",
+        "leg 1 path 1":
+        "compare chap_user and chap_secret with the target's, then istripectl set db --leg 1 --path 1 "
+        "chap_secret=@FILE, FILE being that of its configuration file"}

@@ -201,6 +201,20 @@ def test_a_secret_of_the_file_does_not_count(tool, volume):
     assert tool.value(f"{PATHS[1]}/chap_secret") == new
 
 
+def test_a_secret_that_is_set_does_not_last(tool, volume):
+    """No file of a secret counts for the path; one that follows none has it from its file."""
+    words = ["set", "db", "--leg", "0", "--path", "1", "chap_secret=@-"]
+    tool.run("down", "db")
+    _, err = tool.run(*words, text_in="new-horse-battery\n")
+    assert ("leg 0 path 1 of db follows its node record of open-iscsi: the next up, or apply --secrets, "
+            "takes chap_secret from there\n            next: iscsiadm -m node "
+            f"-T {T1} -o update -n node.session.auth.password -v SECRET\n") in err
+    assert "goes on to name" not in err
+    edit(tool, leg__0__path__1="from_node = no")
+    _, err = tool.run(*words, text_in="new-horse-battery\n")
+    assert "goes on to name" in err and "follows its node record" not in err
+
+
 def test_a_record_without_chap_counts(tool, volume):
     """The secrets of the file are not used, and that is said."""
     for name in ("password", "password_in"):

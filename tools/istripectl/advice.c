@@ -157,25 +157,33 @@ static void nic_missing(const char *name, const char *reason, bool over, struct 
 			  name, leg, path, name);
 }
 
-static bool follows_records(const char *name)
+bool advice_is_of_record(const char *name, unsigned int leg, unsigned int path)
 {
+	const struct path *its = NULL;
 	char *conf = conf_path(name);
 	struct volume saved = { 0 };
+	const struct leg *of = NULL;
 	struct fault ignored;
-	bool follows = !conf_read(conf, name, &saved, &ignored) &&
-		       node_follows(&saved, &ignored) > 0;
+	bool is;
 
+	if (!conf_read(conf, name, &saved, &ignored))
+		of = volume_find_leg(&saved, leg);
+	if (of)
+		its = leg_find_path(of, path);
+	is = its && node_follows_path(&saved, &its->settings);
 	volume_free(&saved);
 	free(conf);
-	return follows;
+	return is;
 }
 
 /* A command that has just sent the secrets is over: the volume, or the path, is not up. */
 static void chap_wrong(const char *name, const char *reason, bool over, struct fault *fault)
 {
 	unsigned int leg, path;
+	bool of_record;
 
 	place_read(reason, &leg, &path);
+	of_record = advice_is_of_record(name, leg, path);
 	fault_add(fault, "the CHAP user or secret is wrong");
 	if (over && power_is_up(name))
 		fault_add(fault,
@@ -191,13 +199,17 @@ static void chap_wrong(const char *name, const char *reason, bool over, struct f
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then repeat the command:\n"
 			  "up with --saved, which reads the file of a secret again");
+	else if (of_record)
+		fault_add(fault,
+			  "next: iscsiadm -m node -T TARGET -o update -n node.session.auth.password -v SECRET, then istripectl apply --secrets %s",
+			  name);
 	else
 		fault_add(fault,
 			  "next: compare chap_user and chap_secret with the target's, then\n"
 			  "istripectl set %s --leg %u --path %u chap_secret=@FILE%s", name, leg,
 			  path, apply_has_file(name) ?
 			  ", FILE being that of its configuration file" : "");
-	if (follows_records(name))
+	if (over && of_record)
 		fault_add(fault,
 			  "next: where from_node has the record of open-iscsi count, and not the file:\n"
 			  "iscsiadm -m node -T TARGET -o update -n node.session.auth.password -v SECRET");

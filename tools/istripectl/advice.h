@@ -57,6 +57,16 @@ char *advice_step(const char *name, unsigned int leg, unsigned int path, const c
 bool advice_is_secret(const char *reason);
 
 /**
+ * advice_is_of_record() - whether a node record of open-iscsi says the secrets of a path
+ * @name: the volume
+ * @leg: the number of the leg
+ * @path: the number of the path
+ *
+ * Return: whether the path follows its record, as the file of the volume says.
+ */
+bool advice_is_of_record(const char *name, unsigned int leg, unsigned int path);
+
+/**
  * advice_is_other_group() - whether a login is refused since it would not end the old session
  * @reason: what the module says about it
  *

@@ -108,8 +108,15 @@ static void path_off_warn(struct doctor *doctor, const struct doctor_path *path)
 	free(file);
 }
 
+/* That is changed there, for all paths of the target. */
+static bool secret_is_of_record(const struct doctor_volume *volume, const struct doctor_path *path)
+{
+	return advice_is_of_record(volume->name, path->leg->index, path->path->index);
+}
+
 /* Whether the target refuses both for what may be one secret. */
-static bool secrets_fail(const struct doctor_path *path, const struct doctor_path *other)
+static bool secrets_fail(const struct doctor_volume *volume, const struct doctor_path *path,
+			 const struct doctor_path *other)
 {
 	static const char *const names[] = { "state", "last_error", "unfenced" };
 	size_t i;
@@ -122,7 +129,8 @@ static bool secrets_fail(const struct doctor_path *path, const struct doctor_pat
 			return false;
 	return advice_is_secret(settings_value(&path->live->values, "last_error")) &&
 	       strcmp(settings_value(&path->live->values, "state"), "dead") &&
-	       strcmp(settings_value(&path->live->values, "unfenced"), "1");
+	       strcmp(settings_value(&path->live->values, "unfenced"), "1") &&
+	       secret_is_of_record(volume, path) == secret_is_of_record(volume, other);
 }
 
 static bool is_told(const struct doctor_volume *volume, const struct doctor_path *path)
@@ -130,7 +138,7 @@ static bool is_told(const struct doctor_volume *volume, const struct doctor_path
 	const struct doctor_path *other;
 
 	for (other = volume->paths; other < path; other++)
-		if (secrets_fail(path, other))
+		if (secrets_fail(volume, path, other))
 			return true;
 	return false;
 }
@@ -141,16 +149,19 @@ static void lost_path_warn(struct doctor *doctor, const struct doctor_path *path
 {
 	const struct doctor_volume *volume = doctor_volume_of(doctor);
 	char *subject = alloc_text(doctor->subject), *others = alloc_text(""), *longer, *step;
+	bool of_record = secret_is_of_record(volume, path);
 	const struct doctor_path *other;
 
 	for (other = path + 1; other < volume->paths + volume->path_count; other++) {
 		unsigned int leg = other->leg->index, number = other->path->index;
 
-		if (!secrets_fail(path, other))
+		if (!secrets_fail(volume, path, other))
 			continue;
 		longer = alloc_printf("%s, leg %u path %u", subject, leg, number);
 		free(subject);
 		subject = longer;
+		if (of_record)
+			continue;
 		longer = alloc_printf("%s%s--leg %u --path %u", others,
 				      *others ? ", " : "; the same with ", leg, number);
 		free(others);

@@ -14,6 +14,7 @@
 #include "leave_out.h"
 #include "lock.h"
 #include "node.h"
+#include "openiscsi.h"
 #include "overridden.h"
 #include "plan.h"
 #include "portal.h"
@@ -21,6 +22,7 @@
 #include "run.h"
 #include "save.h"
 #include "secret.h"
+#include "text.h"
 #include "tree.h"
 #include "unit.h"
 
@@ -116,11 +118,35 @@ int save_volume(struct volume *volume, bool anew, struct fault *fault)
 	return ret;
 }
 
+/* @saved: what the configuration file says of it. */
+static void secret_mention(const struct volume *volume, const struct leg *leg,
+			   const struct path *path, const struct setting *given,
+			   const struct setting *saved)
+{
+	char *conf = conf_path(volume->name), *target;
+
+	if (node_follows_path(volume, &path->settings)) {
+		target = text_quoted(settings_value(&path->settings, "target_name"));
+		fprintf(stderr,
+			"istripectl: leg %u path %u of %s follows its node record of open-iscsi: the next up, or apply --secrets, takes %s from there\n"
+			"            next: iscsiadm -m node -T %s -o update -n %s -v SECRET\n",
+			leg->index, path->index, volume->name, given->name, target,
+			openiscsi_name(given->name));
+		free(target);
+	} else if (saved && saved->value && !saved->invented &&
+		   strcmp(given->value, saved->value)) {
+		fprintf(stderr,
+			"istripectl: the configuration file of %s goes on to name %s for %s\n"
+			"            next: put the new secret there, or change %s\n",
+			volume->name, saved->value + 1, given->name, conf);
+	}
+	free(conf);
+}
+
 void save_mention_secrets(const char *name, unsigned int leg, unsigned int path,
 			  struct settings *given)
 {
 	struct volume volume = { 0 };
-	char *conf = conf_path(name);
 	const struct path *its = NULL;
 	const struct leg *of = NULL;
 	struct fault ignored;
@@ -135,17 +161,12 @@ void save_mention_secrets(const char *name, unsigned int leg, unsigned int path,
 		its = leg_find_path(of, path);
 	for (i = 0; its && i < given->count; i++) {
 		const struct setting *item = &given->items[i];
-		const struct setting *saved = settings_find(&its->settings, item->name);
 
-		if (setting_is_secret(item->name) && *item->value && saved && saved->value &&
-		    !saved->invented && strcmp(item->value, saved->value))
-			fprintf(stderr,
-				"istripectl: the configuration file of %s goes on to name %s for %s\n"
-				"            next: put the new secret there, or change %s\n",
-				name, saved->value + 1, item->name, conf);
+		if (setting_is_secret(item->name) && *item->value)
+			secret_mention(&volume, of, its, item,
+				       settings_find(&its->settings, item->name));
 	}
 	volume_free(&volume);
-	free(conf);
 }
 
 static int save_plan(struct volume *volume, bool boot, struct fault *fault)

@@ -26,7 +26,8 @@ int save_volume(struct volume *volume, bool anew, struct fault *fault);
  * @path: number of the path
  * @given: "@FILE" of secrets; names become absolute
  *
- * The kernel does not say secrets: save cannot see that one is new.
+ * The kernel does not say secrets: save cannot see that one is new. Of a path that follows its node
+ * record it is said that the record counts.
  */
 void save_mention_secrets(const char *name, unsigned int leg, unsigned int path,
 			  struct settings *given);
