@@ -299,8 +299,9 @@ def test_create_compares_secrets(tool):
         return "create", "db", "--leg", f"{LEG},{chap}"
     a, b, c = (f"@{tool.root}/{name}" for name in "abc")
     for own, targets in ((a, a), (a, b)):
-        assert f"reason: leg 0 path 0: {SAME}\n" in dry(tool, *words(own, targets), code=1)[1]
-        assert f"leg 0 path 0: {SAME}\n" in tool.run(*words(own, targets), code=1)[1]
+        said = f"reason: leg 0 path 0: {SAME}\n            next: give the target another secret "
+        assert said in dry(tool, *words(own, targets), code=1)[1]
+        assert said in tool.run(*words(own, targets), code=1)[1]
     assert "mkdir" in dry(tool, *words("@-", "@-"))[0]
     assert "mkdir" in dry(tool, *words(a, "@nothing"))[0]
     assert "mkdir" in dry(tool, *words(a, c))[0]
@@ -320,9 +321,10 @@ def test_create_compares_isids(tool, first, second, connections, meet):
     said = ("leg 0 path 0 and leg 0 path 1 have the same isid at the same target, or their further "
             "sessions would")
     out, err = dry(tool, *words, code=int(meet))
-    assert (f"reason: {said}\n" in err) == meet and ("mkdir" in out) == (not meet)
+    reason = f"reason: {said}\n            next: leave isid out, "
+    assert (reason in err) == meet and ("mkdir" in out) == (not meet)
     _, err = tool.run(*words, code=int(meet))
-    assert (f"reason: {said}\n" in err) == meet
+    assert (reason in err) == meet
     other = [word.replace("portal=192.0.3.10", "target=iqn.2026-01.a:t2,portal=192.0.3.10")
              for word in words]
     other[1] = "log"

@@ -237,6 +237,12 @@ void advice_login(const char *name, const char *reason, bool over, struct fault 
 		{ "chap_user is not", "next: give chap_user=NAME, or leave chap_secret out", NULL },
 		{ "chap_mutual_secret is not",
 		  "next: give chap_mutual_secret=@FILE, or leave chap_mutual_user out", NULL },
+		{ "have the same CHAP secret",
+		  "next: give the target another secret (RFC 7143 9.2.1), and chap_mutual_secret=@ITS_FILE",
+		  NULL },
+		{ "have the same isid",
+		  "next: leave isid out, which gives each path one of its own; or give isids that differ in more than bits 2 to 4 of byte 4, counted from 0",
+		  NULL },
 		{ "and it may want CHAP",
 		  "the target closed the connection: it may want CHAP, or a proxy or firewall on the way has no target behind it\n"
 		  "next: look whether the target runs there; if it wants CHAP, give chap_user=NAME,chap_secret=@FILE",
