@@ -25,15 +25,20 @@ def test_a_file_is_edited_with_the_editor_of_the_user(host):
         "/etc/multipath/conf.d/a b.conf"]
 
 
-@pytest.mark.parametrize("package, installer", [("rpm", "dnf"), ("dpkg", "apt")])
-def test_irqbalance_runs_once_it_is_there(host, package, installer):
-    """Only packages of Debian start what they bring, and only when they are new."""
+@pytest.mark.parametrize("package, installer, folder", [("rpm", "dnf", "sysconfig"),
+                                                        ("dpkg", "apt", "default")])
+def test_irqbalance_runs_once_it_is_there(host, package, installer, folder):
+    """Only packages of Debian start what they bring, and only when they are new. One that runs has
+    been told to leave them there, or has not looked since.
+    """
     host.put(f"usr/bin/{package}", "")
     host.put("proc/irq/31/effective_affinity_list", "0")
-    install = f"{installer} install irqbalance"
-    assert warned(host, "interrupts")[0]["next"] == f"{install} && systemctl enable --now irqbalance"
+    assert warned(host, "interrupts")[0]["next"] == (
+        f"{installer} install irqbalance && systemctl enable --now irqbalance")
     host.put("proc/88/comm", "irqbalance")
-    assert warned(host, "interrupts")[0]["next"] == install
+    assert warned(host, "interrupts")[0]["next"] == (
+        f"${{EDITOR:-vi}} /etc/{folder}/irqbalance && systemctl restart irqbalance "
+        "# without what bans processors or interrupts there")
 
 
 #: What needs the volume down to be mended: (check, fault, the change).

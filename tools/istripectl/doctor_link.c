@@ -305,6 +305,17 @@ static char *interrupt_processors(const char *number)
 	return text;
 }
 
+static char *balance_step(bool runs)
+{
+	const char *file = fact_rpm() ? "/etc/sysconfig/irqbalance" : "/etc/default/irqbalance";
+
+	if (!runs)
+		return alloc_printf("%s install irqbalance && systemctl enable --now irqbalance",
+				    fact_rpm() ? "dnf" : "apt");
+	return doctor_edit_step(file,
+				"systemctl restart irqbalance # without what bans processors or interrupts there");
+}
+
 void doctor_interrupts(struct doctor *doctor, const char *nic)
 {
 	struct file_names numbers = { 0 }, processors = { 0 };
@@ -334,8 +345,7 @@ void doctor_interrupts(struct doctor *doctor, const char *nic)
 		doctor_warn(doctor, &(struct doctor_warning){
 			.measured = alloc_text("1"),
 			.wanted = alloc_printf("%zu", queues),
-			.next = alloc_printf("%s install irqbalance%s", fact_rpm() ? "dnf" : "apt",
-					     runs ? "" : " && systemctl enable --now irqbalance"),
+			.next = balance_step(runs),
 		},
 		"processor %s serves all of its %zu interrupts; irqbalance %s",
 		processors.items[0], numbers.count, runs ? "runs" : "does not run");
