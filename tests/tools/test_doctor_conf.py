@@ -88,8 +88,13 @@ def test_settings_that_records_say_otherwise(host, stock):
 
 @pytest.mark.parametrize("name, value, measured, step", [
     ("node.session.timeo.replacement_timeout", "90",
-     "node.session.timeo.replacement_timeout differs, and a volume has one recovery_timeout_ms:   ",
-     "make them the same with iscsiadm -o update"),
+     ("node.session.timeo.replacement_timeout differs, and a volume has one recovery_timeout_ms: 120 in "
+      "record -T iqn.2026-01.a:t0 -p 192.0.3.10:3260 -I i-eth2, 90 in record -T iqn.2026-01.a:t1 -p "),
+     ("iscsiadm -m node -T iqn.2026-01.a:t1 -p 192.0.2.11:3260 -I i-eth1 -o update "
+      "-n node.session.timeo.replacement_timeout -v VALUE")),
+    ("iface.initiatorname", "iqn.2026-01.a:other",
+     "iface.initiatorname differs, and a volume has one initiator_name: empty in record -T ",
+     "iscsiadm -m iface -I i-eth1 -o update -n iface.initiatorname -v VALUE"),
     ("node.conn[0].timeo.noop_out_timeout", "-7",
      "node.conn[0].timeo.noop_out_timeout = -7 of record -T iqn.2026-01.a:t1 -p ",
      "iscsiadm -m node -T iqn.2026-01.a:t1 -p "),
@@ -104,6 +109,7 @@ def test_records_that_cannot_be_followed(host, stock, name, value, measured, ste
     host.tool.run("apply", "db", code=1)
     found = conf_finding(host)
     assert found["result"] == "warn" and found["measured"].startswith(measured)
+    assert "  " not in found["measured"]
     assert found["wanted"] == ("records that can be followed, or from_node = no in "
                                "/etc/istripe/db.conf")
     assert found["next"].startswith(step)

@@ -51,17 +51,31 @@ static void file_warn(struct doctor *doctor, const char *name, const char *error
 	free(file);
 }
 
+/* The lines below the first one are a list. For free(). */
+static char *lines_join(char *text)
+{
+	char *joined = alloc_text(""), *longer, *line;
+	const char *between = "";
+
+	while ((line = strsep(&text, "\n"))) {
+		line += strspn(line, " ");
+		longer = alloc_printf("%s%s%s", joined, between, line);
+		free(joined);
+		joined = longer;
+		between = *line && line[strlen(line) - 1] == ':' ? " " : ", ";
+	}
+	return joined;
+}
+
 /* At boot the file counts then: records_follow() of apply.c. */
 static void record_warn(struct doctor *doctor, const char *name, struct fault *fault)
 {
-	char *next = fault_next(fault), *advice = strstr(fault->text, "\nnext: "), *line;
+	char *next = fault_next(fault), *advice = strstr(fault->text, "\nnext: ");
 
 	if (advice)
 		*advice = '\0';
-	for (line = fault->text; (line = strchr(line, '\n'));)
-		*line = ' ';
 	doctor_warn(doctor, &(struct doctor_warning){
-		.measured = alloc_text(fault->text),
+		.measured = lines_join(fault->text),
 		.wanted = alloc_printf("records that can be followed, or from_node = no in "
 				       CONF_DIR "/%s.conf", name),
 		.next = next ? next : alloc_printf("istripectl apply --dry-run %s", name),

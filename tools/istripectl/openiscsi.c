@@ -16,6 +16,7 @@
 #include "known.h"
 #include "openiscsi.h"
 #include "records.h"
+#include "text.h"
 #include "value.h"
 
 enum take {
@@ -407,6 +408,18 @@ int openiscsi_path(const struct settings *record, struct settings *settings, str
 	return ret;
 }
 
+/* A name of an interface is set there, for all records that are bound to it. */
+static void update_add(const struct row *row, const struct settings *record, struct fault *fault)
+{
+	bool of_iface = !strncmp(row->theirs, "iface.", strlen("iface."));
+	char *words = of_iface ? text_quoted(settings_value(record, "iface.iscsi_ifacename")) :
+		      record_words(record);
+
+	fault_add(fault, "next: iscsiadm -m %s %s -o update -n %s -v VALUE",
+		  of_iface ? "iface -I" : "node", words, row->theirs);
+	free(words);
+}
+
 static int differ(const struct row *row, const struct settings *a, const struct settings *b,
 		  struct fault *fault)
 {
@@ -421,7 +434,7 @@ static int differ(const struct row *row, const struct settings *a, const struct 
 		fault_add(fault, "  %s in record %s", *value ? value : "empty", words);
 		free(words);
 	}
-	fault_add(fault, "next: make them the same with iscsiadm -o update");
+	update_add(row, b, fault);
 	return -EINVAL;
 }
 
