@@ -9,6 +9,11 @@ KDIR	?= /lib/modules/$(shell uname -r)/build
 KERNEL	?= 6.12
 export KERNEL
 
+# Scripts read what programs say, in English. The kernel's Makefile takes LC_ALL away.
+export LC_ALL := C.UTF-8
+export LC_MESSAGES := C.UTF-8
+export LANGUAGE :=
+
 # What modules built for KDIR carry as their vermagic; read only when needed.
 RELEASE	= $(eval RELEASE := $$(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' \
 	  '$(KDIR)/include/generated/utsrelease.h' 2>/dev/null))$(RELEASE)
