@@ -44,7 +44,7 @@ modules: mirror
 	@echo 'built $(OUT)/istripe.ko'
 
 tools:
-	@tests/host/deps build
+	@tests/host/deps tools
 	+@$(MAKE) --no-print-directory -C tools/istripectl O='$(BUILD)/tools'
 
 TOOLS_PYTEST := /usr/bin/python3 -B -m pytest -q -p no:cacheprovider -c tests/tools/pytest.ini --rootdir tests/tools
