@@ -453,6 +453,7 @@ def test_lost_path_with_writes(one_path, links):
 def test_an_add_that_is_given_up_owes_a_drain(make_server, make_volume, links):
     """fence_timeout_ms lets its write go: what the target has of it ends with the next login."""
     servers, held, functions = [make_server(), make_server()], Held(scsi.WRITE_16), []
+    unanswered = []
 
     async def on_login(run, conn, pdu):
         first = run.memory.setdefault("first", (conn, pdu.isid))
@@ -461,6 +462,7 @@ def test_an_add_that_is_given_up_owes_a_drain(make_server, make_volume, links):
         if pdu.isid == first[1]:
             raise Drop
         # The other session is neither accepted nor refused.
+        unanswered.append(conn)
         return True
 
     async def on_tmf(_run, _conn, pdu):
@@ -470,6 +472,11 @@ def test_an_add_that_is_given_up_owes_a_drain(make_server, make_volume, links):
     async def cut():
         for session in list(servers[1].target.sessions.values()):
             servers[1].target.end_session(session)
+
+    async def answer():
+        await held.release()
+        for conn in unanswered:
+            conn.close()
 
     def write_until_held(disk):
         while not held.tasks:
@@ -495,7 +502,7 @@ def test_an_add_that_is_given_up_owes_a_drain(make_server, make_volume, links):
             adding.kill()
             adding.wait(60)
         assert checks.LUN_RESET not in functions
-        servers[1].call(held.release())
+        servers[1].call(answer())
         if read(enable) == "0":
             write(enable, 1)
         wait_for("the reset", lambda: checks.LUN_RESET in functions, 60)
