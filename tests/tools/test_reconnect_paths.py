@@ -87,6 +87,12 @@ def test_a_wrong_secret(up):
                 f"istripectl set db --leg 0 --path 0 chap_secret=@FILE{more}\n") in err
         assert "repeat the command" not in err
         up.run("save", "db")
+    conf = up.root / "etc/istripe/db.conf"
+    conf.write_text(conf.read_text().replace("[volume]\n", "[volume]\nfrom_node = yes\n"))
+    _, err = up.run("reconnect", "--timeout", "1", "db", "0", "0", code=1,
+                    FAKE_RECONNECT="backoff", **clock(up, ""))
+    assert ("next: iscsiadm -m node -T TARGET -o update -n node.session.auth.password -v SECRET, "
+            "then istripectl apply --secrets db\n") in err
 
 
 @pytest.mark.parametrize("reason", [

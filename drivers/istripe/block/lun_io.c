@@ -77,7 +77,8 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 	 * Here, not in a walk: an @fn has its own -EAGAIN. Each session of a path that comes back
 	 * may reset the LUN. A target may say at once, and for ever, that it has failed.
 	 */
-	while (istripe_lun_has_dropped(ret) && time_before(jiffies, io->deadline) &&
+	while (istripe_lun_has_dropped(ret) &&
+	       time_before(jiffies + msecs_to_jiffies(TURN_MS), io->deadline) &&
 	       (!task->response || failures++ < ISTRIPE_REVALIDATIONS_MAX)) {
 		msleep(TURN_MS);
 		ret = istripe_lun_ask(io->session, &command);
@@ -97,7 +98,7 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 	} else if (ret) {
 		istripe_reason_set(io->why, "leg %u: cannot %s: %s (%pe)", io->leg, what,
 				   istripe_error_words(ret), ERR_PTR(ret));
-		if (istripe_lun_has_dropped(ret) && task->response)
+		if (istripe_lun_has_dropped(ret))
 			ret = -EREMOTEIO;
 	}
 	return ret;
