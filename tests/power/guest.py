@@ -90,6 +90,12 @@ class Volume:
 
     def noise(self):
         """Blocks that nobody wants to be durable: the disk's cache always has something to lose."""
+        try:
+            self.noise_write()
+        except OSError as error:
+            self.wire.tell(failed=f"{self.name}: noise: {error}")
+
+    def noise_write(self):
         fd = os.open(self.folder / "noise", os.O_RDWR | os.O_CREAT | os.O_DIRECT)
         with mmap.mmap(-1, NOISE_BYTES) as memory:
             os.posix_fallocate(fd, 0, NOISE_SLOTS * NOISE_BYTES)
