@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from hour import first_hour
+from lab.kernlog import faults_on_console
 from place import ATTEMPTS, Failed, Lab
 from scenarios import OF_VOLUMES, SHORT
 
@@ -31,6 +32,7 @@ def run(lab, name):
     for _ in range(ATTEMPTS):
         console = lab.console_size()
         figures, failed = attempt(lab, name)
+        failed = failed or faults_on_console(lab.console, console)
         if not failed or not lab.emulator_failed(console):
             break
     row = {"scenario": name, "figures": figures, "failed": failed,

@@ -40,7 +40,8 @@ class Lab:
         logs = TOP / "build" / "log"
         self.log = logs / f"{options.name}.log"
         self.console = logs / f"{options.name}.console"
-        for log in (self.log, self.console):
+        self.spoilt = logs / f"{options.name}.console.spoilt"
+        for log in (self.log, self.console, self.spoilt):
             log.write_bytes(b"")
         self.machine = None
         self.second = None
@@ -68,6 +69,13 @@ class Lab:
         """Since the console had this size."""
         return EMULATOR_FAULT.search(self.console.read_bytes()[since:])
 
+    def put_aside(self, begin):
+        """What the emulator has spoilt is not to be judged."""
+        text = self.console.read_bytes()
+        with open(self.spoilt, "ab") as spoilt:
+            spoilt.write(text[begin:])
+        os.truncate(self.console, begin)
+
     def boot(self, cables=(True, True)):
         """Boots; returns the machine as soon as its agent is there."""
         for _ in range(ATTEMPTS - 1):
@@ -77,6 +85,9 @@ class Lab:
             except Failed:
                 if not self.emulator_failed(begin):
                     raise
+                if self.machine:
+                    self.machine.kill()
+                self.put_aside(begin)
         return self.boot_once(cables)
 
     def boot_once(self, cables):

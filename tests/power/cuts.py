@@ -17,6 +17,7 @@ from pathlib import Path
 
 import report
 from lab import outside
+from lab.kernlog import faults_on_console
 from machine import BOOT_TIMEOUT_S, Failed, Machine, Talk
 from volumes import SETUPS, Volume
 
@@ -67,6 +68,7 @@ class Cuts:
             else:
                 self.listen(talk, machine, self.time_to_cut())
                 self.cut(talk, machine)
+            self.judge(machine)
         finally:
             if not machine.ended():
                 with contextlib.suppress(OSError, ValueError):
@@ -119,6 +121,12 @@ class Cuts:
         while (lines := talk.lines()):
             for line in lines:
                 self.told(line)
+
+    @staticmethod
+    def judge(machine):
+        faults = faults_on_console(machine.console)
+        if faults:
+            raise Failed(faults)
 
     def result(self):
         rows = [volume.result() for volume in self.volumes.values()]

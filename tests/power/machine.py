@@ -22,7 +22,10 @@ class Machine:
         self.pidfile = TOP / "build" / "vm" / options.name / "qemu.pid"
         self.pidfile.parent.mkdir(parents=True, exist_ok=True)
         self.pidfile.unlink(missing_ok=True)
-        self.log = TOP / "build" / "log" / f"{options.name}-boot.log"
+        logs = TOP / "build" / "log"
+        self.log = logs / f"{options.name}-boot.log"
+        #: tests/vm/boot keeps it, and puts aside what the emulator has spoilt.
+        self.console = logs / f"vm-{options.name}.console"
         command = ["tests/vm/boot", "--kernel", options.kernel, "--name", options.name,
                    "--mem", "1500M", "--timeout", str(2 * BOOT_TIMEOUT_S),
                    "--qemu", f"-pidfile {self.pidfile}", "--",

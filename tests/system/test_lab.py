@@ -81,6 +81,23 @@ def test_failed_requests_are_judged(line, judged):
     assert bool(kernlog.BAD.search(line)) == judged
 
 
+@pytest.mark.parametrize(("line", "judged"), [
+    ("[   12.345678] WARNING: CPU: 1 PID: 7 at block/blk-mq.c:1 blk_mq_end_request+0x1/0x2", True),
+    ("login: [   12.345678][   T31] INFO: task fio:31 blocked for more than 120 seconds.", True),
+    ("[ 1234.567890] Call Trace:", True),
+    ("[   12.345678] Kernel command line: console=ttyS0 oops=panic softlockup_panic=1", False),
+    ("[   12.345678] rcu: \tRCU callback double-/use-after-free debug is enabled.", False),
+    ("[   12.345678] I/O error, dev istripe0, sector 0 op 0x0:(READ)", False),
+    ("[  OK  ] WARNING: of a program", False),
+])
+def test_console_is_judged(tmp_path, line, judged):
+    console = tmp_path / "console"
+    before = b"[    1.000000] BUG: of before\r\n"
+    console.write_bytes(before + line.encode() + b"\r\n")
+    found = kernlog.faults_on_console(console, len(before))
+    assert found == (f"the kernel's log, {console}:\n{line}" if judged else "")
+
+
 def kept_of_race(*report):
     """The first ruler stands before what is recognised, and stays."""
     report = ["=" * 66, *report, "=" * 66]

@@ -5,22 +5,29 @@ import errno
 import os
 import re
 
-#: A line with one of these fails the test during which it was logged. How requests fail has many
-#: names (blk_errors[] of block/blk-core.c): all of our disks count.
-BAD = re.compile(
-    r"""WARNING:\s | \bBUG\b | \bOops\b | Kernel\ panic | general\ protection\ fault
-    | Call\ Trace | KASAN | KFENCE | KCSAN | UBSAN | refcount_t | use-after-free
+#: Faults of the kernel, which no loss of a disk brings about, and nothing that it says when it starts.
+FAULT = r"""WARNING:\s | \bBUG\b | \bOops\b | Kernel\ panic | general\ protection\ fault
+    | Call\ Trace | KASAN | KFENCE | KCSAN | UBSAN | refcount_t
     | blocked\ for\ more\ than | soft\ lockup | hard\ LOCKUP | self-detected\ stall
     | detected\ stalls | circular\ locking | inconsistent\ lock\ state
     | suspicious\ RCU | scheduling\ while\ atomic | sleeping\ function\ called
-    | list_(add|del)\ corruption | Bad\ page\ state | Objects\ remaining | \bleak(s|ed)?\b
+    | list_(add|del)\ corruption | Bad\ page\ state | Objects\ remaining
     | unregister_netdevice:\ waiting | page\ allocation\ failure
     | still\ has\ locks | held\ lock\ freed | ODEBUG | double\ free | stack\ guard
+    """
+
+#: A line with one of these fails the test during which it was logged. How requests fail has many
+#: names (blk_errors[] of block/blk-core.c): all of our disks count.
+BAD = re.compile(
+    FAULT + r"""| use-after-free | \bleak(s|ed)?\b
     | I/O\ error | offline\ error | critical\ [\w\ ]+\ error | Corruption | EXT4-fs\ error
     | error,\ dev\ istripe
     """,
     re.VERBOSE,
 )
+
+#: The kernel's own lines: programs write to a console, too.
+ON_CONSOLE = re.compile(rf"\[[ ]*\d+\.\d{{6}}\].*({FAULT})", re.VERBOSE)
 
 
 #: That there are some is said of the whole kernel; leaks.py looks whose they are.
@@ -94,6 +101,15 @@ def without_foreign_races(lines):
             kept.append(lines[at])
         at = end
     return kept
+
+
+def faults_on_console(path, begin=0):
+    """The lines from this byte on in which the kernel tells a fault of its own; text for a verdict."""
+    with open(path, "rb") as console:
+        console.seek(begin)
+        lines = console.read().decode(errors="replace").splitlines()
+    found = [line for line in lines if ON_CONSOLE.search(line)]
+    return "\n".join([f"the kernel's log, {path}:", *found]) if found else ""
 
 
 class KernelLog:
