@@ -38,9 +38,10 @@ STOCK_SETTINGS = {"node.session.nr_sessions": CONNECTIONS, "node.session.cmds_ma
 #: The most that istripe may keep for each connection.
 GOAL_KIB = 256
 PHASES = (("enabled", "the disk is there"), ("used", f"after I/O at depth {COMMANDS}"))
-#: Of /proc/meminfo, in KiB: what is not the kernel's own, or counted by itself.
-NOT_PAGES = ("Buffers", "Cached", "SwapCached", "AnonPages", "Slab", "KernelStack", "PageTables",
-             "SecPageTables", "VmallocUsed", "Percpu")
+#: Of /proc/meminfo, in KiB: what is not the kernel's own, or counted by itself. VmallocUsed has the
+#: stacks of threads (CONFIG_VMAP_STACK).
+NOT_PAGES = ("Buffers", "Cached", "SwapCached", "AnonPages", "Slab", "PageTables", "SecPageTables",
+             "VmallocUsed", "Percpu")
 
 
 def meminfo():
