@@ -184,6 +184,8 @@ def test_down_while_all_wait_to_be_registered(make_scripted, server):
     volume, target = make_scripted(Scenario("silent", hooks={"on_command": on_command}),
                                    path={"multi": "sessions", "connections": SESSIONS})
     disk = target.disk = RegisteredDisk()
+    # The last flush would wait for a path.
+    disk.write_cache = False
     with Reservations(volume.enable()) as ours, on_failure(volume.force_down):
         wait_for("all sessions", lambda: volume.state() == "live", LOST_S)
         first = bytes.fromhex(read(volume.path_sysfs() / "session" / "isid"))
