@@ -73,10 +73,7 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 	u32 failures = 0;
 	int ret = istripe_lun_ask(io->session, &command);
 
-	/*
-	 * Here, not in a walk: an @fn has its own -EAGAIN. Each session of a path that comes back
-	 * may reset the LUN. A target may say at once, and for ever, that it has failed.
-	 */
+	/* Not in a walk: an @fn has its own -EAGAIN. A target may fail it for ever. */
 	while (istripe_lun_has_dropped(ret) &&
 	       time_before(jiffies + msecs_to_jiffies(TURN_MS), io->deadline) &&
 	       (!task->response || failures++ < ISTRIPE_REVALIDATIONS_MAX)) {

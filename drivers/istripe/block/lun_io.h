@@ -50,8 +50,8 @@ void *istripe_lun_io_page(const struct istripe_lun_io *io);
 /*
  * Reads or writes istripe_lun_io_page() at a multiple of 4 KiB; sleeps. @what follows "cannot" in
  * the reason. A command that istripe_lun_has_dropped() is sent again, a few times if the target
- * has failed. 0; -EIO the LUN refused; -EREMOTEIO the same, or it was dropped each time, but another
- * path may do it; -EPROTO fewer bytes; others see istripe_lun_ask().
+ * has failed. 0; -EIO the LUN refused; -EREMOTEIO the same, or dropped each time, but another path
+ * may do it; -EPROTO fewer bytes; others see istripe_lun_ask().
  *
  * A write that is lost with the session may still be carried out. The nexus then waits for the end
  * of that session (nexus->super_unfenced), also when the volume goes down: istripe_unfenced_save().

@@ -332,10 +332,7 @@ static int session_collect_slot(struct istripe_session *session, u32 slot, u32 e
 	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
 	if (!ret && session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
 		return session_collect_task(conn, itt, -EAGAIN, deadline);
-	/*
-	 * If the target had it, it has not been reset: the others go on. Nothing else ends it, so
-	 * its data may not be rejected.
-	 */
+	/* The target had it: the others go on. Nothing ends it, so its data may not be rejected. */
 	WRITE_ONCE(session->control_req.referenced_itt, ISTRIPE_TAG_RESERVED);
 	return ret ?: -EBUSY;
 }
