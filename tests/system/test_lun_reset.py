@@ -385,16 +385,7 @@ def test_beside_a_login(server, make_volume, links):
             await asyncio.Event().wait()
         return await paths.resets.on_command(run, conn, task)
 
-    async def on_tmf(run, conn, pdu):
-        if pdu.flags & 0x7F != LUN_RESET:
-            return False
-        for session in list(run.target.sessions.values()):
-            for task in list(session.tasks.values()):
-                run.target.abort(session, task)
-        await run.target.answer_task_management(conn, pdu, COMPLETE)
-        return True
-
-    paths = Paths(server, make_volume, links, on_command=on_command, on_tmf=on_tmf)
+    paths = Paths(server, make_volume, links, on_command=on_command, on_tmf=forgets)
 
     def logins():
         """In one attempt."""
