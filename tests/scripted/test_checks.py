@@ -84,6 +84,10 @@ def unsolicited(i, *pdus, **command):
     return [i.command(flags=0x21, **command), *pdus]
 
 
+def abort(i):
+    return i.immediate(p.TASK_MANAGEMENT, 0x81, referenced_itt=1, ref_cmd_sn=7, lun=LUN)
+
+
 def wrong(text, *pdus):
     """A row: what the violation must say, and how the PDUs are made from an Initiator."""
     return pytest.param(text, pdus, id=f"{text[:60]}")
@@ -136,6 +140,8 @@ ROWS = [
         p.TASK_MANAGEMENT, 0x81, referenced_itt=1, ref_cmd_sn=8, lun=LUN)),
     wrong("another LUN than the task's", lambda i: i.command(), lambda i: i.immediate(
         p.TASK_MANAGEMENT, 0x81, referenced_itt=1, ref_cmd_sn=7)),
+    wrong("behind the task's ABORT TASK", lambda i: i.command(flags=0x21), abort,
+          lambda i: i.data_out(0, ttt=RESERVED_TAG, lun=bytes(8))),
     wrong("11.5: Task Management Function Request itt 0x9: data",
           lambda i: i.immediate(p.TASK_MANAGEMENT, 0x85, data=b"data", lun=LUN)),
     wrong("reason 3", lambda i: i.immediate(p.LOGOUT, 0x83)),
@@ -258,6 +264,22 @@ def test_ping_with_another_lun():
     i.conn.sent(Pdu(p.NOP_IN, itt=RESERVED_TAG, ttt=3, lun=LUN, max_cmd_sn=20))
     i.give(i.immediate(p.NOP_OUT, itt=RESERVED_TAG, ttt=3))
     assert len(i.violations) == 1 and "another LUN than the ping's" in i.violations[0]
+
+
+@pytest.mark.parametrize("answer, goes_on", [
+    (Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=9, response=0), False),
+    (Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=9, response=1), True),
+    (Pdu(p.TASK_MANAGEMENT_RESPONSE, itt=9, response=255), True),
+    (Pdu(p.SCSI_RESPONSE, itt=1), True),
+    (None, True),
+], ids=["complete", "no such task", "rejected", "answered", "Reject"])
+def test_data_after_an_abort(answer, goes_on):
+    i = Initiator().writing()
+    request = abort(i)
+    i.give(request)
+    i.conn.sent(answer or Pdu(p.REJECT, itt=RESERVED_TAG, reason=4, data=request.encode()[:48]))
+    i.give(i.data_out())
+    assert len(i.violations) == (not goes_on), i.violations
 
 
 def test_discovery():

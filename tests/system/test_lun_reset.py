@@ -29,8 +29,9 @@ from lab.ghost import (
 from lab.shell import LabError, read, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, NO_TASK, REJECTED, Gate, Resets, forgets
+from scripted.pdu import NOP_IN, RESERVED_TAG, Pdu
 from scripted.scenario import HONEST, Scenario
-from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16
+from scripted.scsi import SYNCHRONIZE_CACHE_16, WRITE_16, number
 
 MIB = 1 << 20
 #: A path is lost when the target says so, not because an emulated processor stands still.
@@ -236,6 +237,108 @@ def test_answered_when_asked_after_a_reset(server, make_volume, links):
     with Direct(paths.volume.enable()) as disk:
         # Not asked for if the machine stood still for longer than the other path waits.
         assert any(asked() for _ in range(3)), "the other path's write is not asked for"
+    paths.volume.disable()
+    assert server.violations() == []
+
+
+class Unknown:
+    """As tgt: ABORT TASK does not find a write before all its data are there, and is no end of it.
+
+    The first write to this place asks for them when it is to be aborted, and is answered late.
+    """
+
+    BURST, BYTES = 64 * KIB, 256 * KIB
+
+    def __init__(self, at):
+        self.at = at
+        self.resets = None          # what is asked about other writes
+        self.begin()
+        self.hooks = {"on_command": self.on_command, "on_tmf": self.on_tmf, "on_nop": self.on_nop}
+
+    def begin(self):
+        self.task, self.carried_out = None, 0
+        self.asks, self.gathered = asyncio.Event(), asyncio.Event()
+        self.aborted = False
+        self.held = None            # whether no data had come when the ping behind it was answered
+
+    async def on_command(self, run, conn, task):
+        if task.opcode != WRITE_16 or number(task.cdb, 2, 8) * run.target.disk.block_bytes != self.at:
+            return await self.resets.on_command(run, conn, task)
+        if self.task:
+            self.carried_out += 1
+            return False
+        self.task = task
+        await self.asks.wait()
+        await run.target.collect(conn, task)
+        result = run.target.disk.execute(task.cdb, task.buffer)
+        self.carried_out += 1
+        self.gathered.set()
+        await asyncio.sleep(SETTLE_S)
+        await run.target.respond(conn, task, result)
+        return True
+
+    async def on_tmf(self, run, conn, pdu):
+        if pdu.flags & 0x7F == LUN_RESET:
+            await run.target.answer_task_management(conn, pdu, COMPLETE)
+        else:
+            assert pdu.referenced_itt == self.task.itt
+            self.aborted = True
+            self.asks.set()
+            await run.target.answer_task_management(conn, pdu, NO_TASK)
+        return True
+
+    async def on_nop(self, _run, conn, pdu):
+        if not self.aborted or self.held is not None or conn is not self.task.conn:
+            return False
+        self.held = False
+        worker = asyncio.ensure_future(self.answer_ping(conn, pdu))
+        conn.workers.add(worker)
+        worker.add_done_callback(conn.workers.discard)
+        return True
+
+    async def answer_ping(self, conn, pdu):
+        """When the last data would have come."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PING_S):
+                await self.gathered.wait()
+        self.held = not self.task.received
+        await conn.send(Pdu(NOP_IN, lun=pdu.lun, itt=pdu.itt, ttt=RESERVED_TAG))
+
+
+def test_data_behind_an_abort(server, make_volume, links):
+    """Another path's write is not known, but would be carried out if it got its data: it gets none."""
+    write_of = Unknown(MIB)
+    paths = Paths(server, make_volume, links, **write_of.hooks)
+    write_of.resets = paths.resets
+    paths.target.settings.keys |= {"InitialR2T": True, "ImmediateData": False,
+                                   "MaxBurstLength": Unknown.BURST}
+
+    def held(seed):
+        """In one attempt."""
+        data = noise(Unknown.BYTES, seed)
+        write_of.begin()
+        paths.resets.kept.clear()
+        first = paths.kept_write(disk, 0, AT)
+        paths.lose(0)
+        other = Write(disk, MIB, data)
+        wait_for("the other path's write", lambda: write_of.task)
+        assert write_of.task.edtl == Unknown.BYTES
+        assert write_of.task.conn.session.isid.hex() == ISIDS[1]
+        paths.back(0)
+        first.finish()
+        with contextlib.suppress(LabError):
+            wait_for("the abort", lambda: write_of.aborted, ASKED_S)
+        server.loop.call_soon_threadsafe(write_of.asks.set)
+        other.finish()
+        assert write_of.carried_out == 1
+        same(disk.read(MIB, Unknown.BYTES), data, "the data on the disk")
+        wait_for("both paths", lambda: state(paths.volume) == "live", 60)
+        return write_of.held
+
+    with Direct(paths.volume.enable()) as disk:
+        # Not aborted, or its ping given up, if the machine stood still for longer than a second.
+        assert any(held(seed) for seed in range(3)), "the write gets its data while it is aborted"
+        assert read(paths.volume.path_sysfs(0, 1) / "faults") == "0"
     paths.volume.disable()
     assert server.violations() == []
 

@@ -219,6 +219,42 @@ static int session_await_answer(struct istripe_conn *conn, u32 itt, unsigned lon
 	return ret;
 }
 
+/*
+ * None of the task's data follow its abort (P118), before task_data_go_on(). LIO answers the abort
+ * when it has them, and is not believed that it does not know the task.
+ */
+static void task_data_hold(struct istripe_conn *conn, u32 itt)
+{
+	struct istripe_session *session = conn->session;
+
+	/* The control list's lock orders it before the abort's PDU. */
+	if (!session->quirks.unknown_task_lives)
+		WRITE_ONCE(session->control_req.held_itt, itt);
+}
+
+/* The abort is over. If the task is, too, its place on the list is given up. */
+static void task_data_go_on(struct istripe_conn *conn)
+{
+	/* After the task's end: pairs with the acquire in task_is_held(). */
+	smp_store_release(&conn->session->control_req.held_itt, ISTRIPE_TAG_RESERVED);
+	istripe_conn_kick(conn);
+}
+
+static int session_run_abort(struct istripe_conn *conn, u32 itt, u32 cmd_sn,
+			     unsigned long deadline)
+{
+	struct istripe_session *session = conn->session;
+	int ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
+
+	if (ret)
+		return ret;
+	if (session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
+		return session->quirks.unknown_task_lives ?
+			session_await_answer(conn, itt, deadline) :
+			session_collect_task(conn, itt, -ECANCELED, deadline);
+	return task_management_result(session->control_req.response);
+}
+
 static int session_abort_task(struct istripe_session *session, u32 itt, unsigned long deadline)
 {
 	struct istripe_conn *conn;
@@ -230,14 +266,10 @@ static int session_abort_task(struct istripe_session *session, u32 itt, unsigned
 	smp_rmb();
 	if (istripe_session_task_progress(session, itt) != ISTRIPE_TASK_IN_FLIGHT)
 		return 0;
-	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
-	if (ret)
-		return ret;
-	if (session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
-		return session->quirks.unknown_task_lives ?
-			session_await_answer(conn, itt, deadline) :
-			session_collect_task(conn, itt, -ECANCELED, deadline);
-	return task_management_result(session->control_req.response);
+	task_data_hold(conn, itt);
+	ret = session_run_abort(conn, itt, cmd_sn, deadline);
+	task_data_go_on(conn);
+	return ret;
 }
 
 /*
@@ -309,6 +341,19 @@ static u32 session_unanswered(struct istripe_session *session, u32 slot)
 	return itt;
 }
 
+static int session_ask_task(struct istripe_conn *conn, u32 itt, u32 cmd_sn,
+			    unsigned long deadline)
+{
+	struct istripe_control_req *control_req = &conn->session->control_req;
+	int ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
+
+	if (!ret && control_req->response == ISCSI_TMF_RSP_NO_TASK)
+		return session_collect_task(conn, itt, -EAGAIN, deadline);
+	/* The target had it: the others go on. Nothing ends it, so its data may not be rejected. */
+	WRITE_ONCE(control_req->referenced_itt, ISTRIPE_TAG_RESERVED);
+	return ret ?: -EBUSY;
+}
+
 /*
  * Has the reset ended the command in @slot? One that the target does not know, and has not
  * answered, is dead. Each is asked for: a target may forget a command just before it answers it,
@@ -329,12 +374,10 @@ static int session_collect_slot(struct istripe_session *session, u32 slot, u32 e
 	smp_rmb(); /* as above */
 	if (session_unanswered(session, slot) != itt || !iscsi_sna_lt(cmd_sn, end))
 		return 0;
-	ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
-	if (!ret && session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
-		return session_collect_task(conn, itt, -EAGAIN, deadline);
-	/* The target had it: the others go on. Nothing ends it, so its data may not be rejected. */
-	WRITE_ONCE(session->control_req.referenced_itt, ISTRIPE_TAG_RESERVED);
-	return ret ?: -EBUSY;
+	task_data_hold(conn, itt);
+	ret = session_ask_task(conn, itt, cmd_sn, deadline);
+	task_data_go_on(conn);
+	return ret;
 }
 
 void istripe_session_reset_collect(struct istripe_session *session, u32 cmd_sn,

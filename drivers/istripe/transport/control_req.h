@@ -36,6 +36,7 @@ struct istripe_control_req {
 	u8 function;
 	u8 response;
 	u32 referenced_itt;		/* the last ABORT TASK: the task that ends on success */
+	u32 held_itt;			/* the task of which no Data-Out is sent (P118) */
 	u32 cmd_sn;			/* of the request: a LUN reset covers lower ones */
 	enum istripe_collect collect;	/* tasks that end when a barrier is answered */
 	int collect_error;		/* for ISTRIPE_COLLECT_TASK; all end with -ECANCELED */

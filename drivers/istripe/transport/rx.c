@@ -462,7 +462,8 @@ static bool response_command_rejected(struct istripe_conn *conn, u8 opcode, u32 
 
 /*
  * Data of a command that is answered, or that task management ends: the target has forgotten it
- * (SPDK rejects them then). They are sent to their end until its answer says that it is gone.
+ * (SPDK rejects them then). They go on after an abort that has ended nothing, and until a reset
+ * of the LUN is answered.
  */
 static bool response_data_are_late(struct istripe_conn *conn, u32 itt)
 {

@@ -385,6 +385,7 @@ static struct istripe_session *session_alloc(const struct istripe_session_params
 	init_completion(&session->control_req.finished);
 	session->control_req.itt = ISTRIPE_TAG_RESERVED;
 	session->control_req.referenced_itt = ISTRIPE_TAG_RESERVED;
+	session->control_req.held_itt = ISTRIPE_TAG_RESERVED;
 	session->conns[0] = istripe_conn_alloc(session, 0);
 	if (!session->conns[0] || session_alloc_slots(session, params->task_slots)) {
 		session_free(session);

@@ -179,6 +179,24 @@ static bool task_is_aborted(const struct istripe_task *task)
 	return test_bit(ISTRIPE_TASK_ANSWERED, &task->flags) && task->error;
 }
 
+/* It is being aborted. Looked at before task_is_aborted(). */
+static bool task_is_held(const struct istripe_conn *conn, const struct istripe_task *task)
+{
+	/* Pairs with the release in task_data_go_on(). */
+	return smp_load_acquire(&conn->session->control_req.held_itt) == task->itt;
+}
+
+/* Data of a held task stay, and do not hold up those of others. */
+static struct istripe_task *transmit_first_sequence(const struct istripe_conn *conn)
+{
+	struct istripe_task *task;
+
+	list_for_each_entry(task, &conn->tx.sequences, tx_entry)
+		if (!task_is_held(conn, task) || task_is_aborted(task))
+			return task;
+	return NULL;
+}
+
 static void task_drop_sequences(struct istripe_task *task)
 {
 	task->tx_sequence.left_bytes = 0;
@@ -186,7 +204,7 @@ static void task_drop_sequences(struct istripe_task *task)
 }
 
 /*
- * A PDU of @task, the first of the list, is on its way. It stays the first until it has sent
+ * A PDU of @task, the first that is not held, is on its way. It stays so until it has sent
  * everything that was asked for, unless the next one has waited for long.
  */
 static void transmit_choose_next(struct istripe_conn *conn, struct istripe_task *task)
@@ -229,7 +247,7 @@ static bool transmit_next_data_out(struct istripe_conn *conn)
 	struct istripe_task *task;
 
 	for (;;) {
-		task = list_first_entry_or_null(&tx->sequences, struct istripe_task, tx_entry);
+		task = transmit_first_sequence(conn);
 		if (!task)
 			return false;
 		sequence = &task->tx_sequence;

@@ -38,6 +38,7 @@ class Task:
         self.write = bool(pdu.flags & 0x20)
         self.unsolicited = None
         self.r2ts = []
+        self.abort = None           # ITT of the ABORT TASK that may have ended it
 
 
 class Session:
@@ -53,6 +54,7 @@ class Session:
         self.tasks = {}             # in flight, by ITT
         self.finished = {}          # answered: Data-Out may still be on its way
         self.others = set()         # ITTs of requests that are not SCSI commands
+        self.aborts = {}            # their ITTs: the task
         self.held = keys.defaults()
         self.target_segment = 8192
 
@@ -229,6 +231,8 @@ class Connection:
         task = self._find_task(pdu)
         if not task:
             return
+        if task.abort is not None:
+            self.wrong("11.5.1", "data behind the task's ABORT TASK", pdu)
         if pdu.ttt == RESERVED_TAG:
             sequence = task.unsolicited
             if pdu.lun != bytes(8):
@@ -319,6 +323,8 @@ class Connection:
                 self.wrong("11.5.4", "another LUN than the task's", pdu)
             if task.conn is not self:
                 self.wrong("11.5.1", "not on the task's connection", pdu)
+            task.abort = pdu.itt
+            self.session.aborts[pdu.itt] = task
         if pdu.data:
             self.wrong("11.5", "data", pdu)
 
@@ -448,7 +454,24 @@ class Connection:
         self.session.others.discard(pdu.itt)
         task = self.session.tasks.pop(pdu.itt, None)
         if task:
+            task.abort = None
             self.session.finished[pdu.itt] = task
+
+    def _sent_task_management(self, pdu):
+        self.session.others.discard(pdu.itt)
+        # Without success the task may go on, also one that is "no such task" for a while.
+        if pdu.response:
+            self._abort_refused(pdu.itt)
+
+    def _sent_reject(self, pdu):
+        rejected = p.Pdu.decode(pdu.data[:p.BHS_BYTES].ljust(p.BHS_BYTES, b"\0"))
+        if rejected.opcode == p.TASK_MANAGEMENT:
+            self._abort_refused(rejected.itt)
+
+    def _abort_refused(self, itt):
+        task = self.session.aborts.get(itt)
+        if task and task.abort == itt:
+            task.abort = None
 
     def _sent_nop_in(self, pdu):
         self.session.others.discard(pdu.itt)
@@ -468,6 +491,6 @@ CHECKS = {
 }
 SENT = {
     p.R2T: Connection._sent_r2t, p.SCSI_RESPONSE: Connection._sent_status,
-    p.DATA_IN: Connection._sent_status, p.TASK_MANAGEMENT_RESPONSE: Connection._sent_status,
+    p.DATA_IN: Connection._sent_status, p.TASK_MANAGEMENT_RESPONSE: Connection._sent_task_management, p.REJECT: Connection._sent_reject,
     p.NOP_IN: Connection._sent_nop_in, p.LOGIN_RESPONSE: Connection._sent_login,
 }
