@@ -510,12 +510,13 @@ def collected(kernel_log, attempt):
 
 @OVERDUE
 @pytest.mark.timeout_s(600)
-@pytest.mark.parametrize("tas", [False, True])
+@pytest.mark.parametrize("tas", [False, True, "late"])
 @pytest.mark.parametrize("after_s", [0, 5])
 def test_reset_ends_what_others_do(server, make_volume, links, kernel_log, tas, after_s):
     """Another path's write that the reset has aborted, whether that is told or not, is sent again.
 
-    Also when the target takes its time for the reset, long after the other path went on.
+    Also when the target takes its time for the reset, long after the other path went on. If it is
+    told late, the other path's session has sent it again by then, and goes on.
     """
     holder = Holder(completes, tas)
     volume = scripted_volume(server, make_volume, links, holder, 2, "path",
@@ -543,7 +544,11 @@ def test_reset_ends_what_others_do(server, make_volume, links, kernel_log, tas, 
 
     with Direct(volume.enable()) as disk:
         assert collected(kernel_log, attempt), "the other path's write waits"
+        if tas == "late":
+            wait_for("what is told late", lambda: holder.told_late)
+    # Logouts are answered behind what is told late.
     volume.disable()
+    assert not kernel_log.matching("which is not in flight|commands time out over this path")
     assert server.violations() == []
 
 

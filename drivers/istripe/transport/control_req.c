@@ -190,19 +190,25 @@ static int task_management_run(struct istripe_conn *conn, u8 function, u32 itt, 
 	return control_req_run(conn, request.itt, &header, 0, deadline);
 }
 
+/* @error: of the task when it is aborted. */
+static int session_send_abort(struct istripe_conn *conn, u32 itt, u32 ref_cmd_sn, int error,
+			      unsigned long deadline)
+{
+	WRITE_ONCE(conn->session->control_req.abort_error, error);
+	return task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, ref_cmd_sn, deadline);
+}
+
 /*
  * The target does not know the task. Either it has ended, and its answer is here or just behind
  * this one, or another host has aborted it, and there is no answer (SAM-5 5.3.1 with TAS=0). The
  * answer to a ping on its connection tells which.
  */
-static int session_collect_task(struct istripe_conn *conn, u32 itt, int error,
-				unsigned long deadline)
+static int session_collect_task(struct istripe_conn *conn, u32 itt, unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &conn->session->control_req;
 	int ret;
 
 	control_req->referenced_itt = itt;
-	control_req->collect_error = error;
 	control_req->collect = ISTRIPE_COLLECT_TASK;
 	ret = control_req_barrier(conn, deadline);
 	control_req->collect = ISTRIPE_COLLECT_NONE;
@@ -244,14 +250,14 @@ static int session_run_abort(struct istripe_conn *conn, u32 itt, u32 cmd_sn,
 			     unsigned long deadline)
 {
 	struct istripe_session *session = conn->session;
-	int ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
+	int ret = session_send_abort(conn, itt, cmd_sn, -ECANCELED, deadline);
 
 	if (ret)
 		return ret;
 	if (session->control_req.response == ISCSI_TMF_RSP_NO_TASK)
 		return session->quirks.unknown_task_lives ?
 			session_await_answer(conn, itt, deadline) :
-			session_collect_task(conn, itt, -ECANCELED, deadline);
+			session_collect_task(conn, itt, deadline);
 	return task_management_result(session->control_req.response);
 }
 
@@ -345,10 +351,10 @@ static int session_ask_task(struct istripe_conn *conn, u32 itt, u32 cmd_sn,
 			    unsigned long deadline)
 {
 	struct istripe_control_req *control_req = &conn->session->control_req;
-	int ret = task_management_run(conn, ISCSI_TM_FUNC_ABORT_TASK, itt, cmd_sn, deadline);
+	int ret = session_send_abort(conn, itt, cmd_sn, -EAGAIN, deadline);
 
 	if (!ret && control_req->response == ISCSI_TMF_RSP_NO_TASK)
-		return session_collect_task(conn, itt, -EAGAIN, deadline);
+		return session_collect_task(conn, itt, deadline);
 	/* The target had it: the others go on. Nothing ends it, so its data may not be rejected. */
 	WRITE_ONCE(control_req->referenced_itt, ISTRIPE_TAG_RESERVED);
 	return ret ?: -EBUSY;
@@ -459,6 +465,7 @@ int istripe_control_req_tm_response(struct istripe_conn *conn)
 	/* Before the tag is taken: afterwards they may be those of the next request. */
 	u8 function = READ_ONCE(control_req->function);
 	u32 referenced_itt = READ_ONCE(control_req->referenced_itt);
+	int error = READ_ONCE(control_req->abort_error);
 
 	if (!control_req_answered(conn, conn->rx.pdu.itt, ISTRIPE_SLOT_TASK_MANAGEMENT,
 				  response))
@@ -466,7 +473,7 @@ int istripe_control_req_tm_response(struct istripe_conn *conn)
 		return 0;
 	/* On the receive side: no later PDU can be taken for their answer (P45). */
 	if (!task_management_result(response) && function == ISCSI_TM_FUNC_ABORT_TASK)
-		task_management_collect_one(conn, referenced_itt, -ECANCELED);
+		task_management_collect_one(conn, referenced_itt, error);
 	else if (!task_management_result(response))
 		task_management_collect_all(conn);
 	control_req_finish(control_req);
@@ -509,7 +516,7 @@ bool istripe_control_req_nop_in(struct istripe_conn *conn)
 		task_management_collect_all(conn);
 	else if (control_req->collect == ISTRIPE_COLLECT_TASK)
 		task_management_collect_one(conn, control_req->referenced_itt,
-					    control_req->collect_error);
+					    control_req->abort_error);
 	control_req_finish(control_req);
 	return true;
 }

@@ -39,7 +39,7 @@ struct istripe_control_req {
 	u32 held_itt;			/* the task of which no Data-Out is sent (P118) */
 	u32 cmd_sn;			/* of the request: a LUN reset covers lower ones */
 	enum istripe_collect collect;	/* tasks that end when a barrier is answered */
-	int collect_error;		/* for ISTRIPE_COLLECT_TASK; all end with -ECANCELED */
+	int abort_error;		/* of @referenced_itt when it is aborted */
 };
 
 /**
@@ -109,8 +109,8 @@ int istripe_session_reset_begin(struct istripe_session *session, u32 *cmd_sn,
  *
  * The tasks sent before it are dead, which a target with TAS=0 does not say (SAM-5 5.3.1). A ping
  * on each connection lets answers pass that are on their way; then ABORT TASK is sent for each of
- * them without an answer. A task that the target does not know, and has not answered before another
- * ping, finishes with -EAGAIN. The others are left to their time-out.
+ * them without an answer. A task that it ends, or that the target does not know, and has not
+ * answered before another ping, finishes with -EAGAIN. The others are left to their time-out.
  *
  * Context: process, sleeps.
  */

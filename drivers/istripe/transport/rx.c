@@ -304,6 +304,9 @@ static int response_scsi(struct istripe_conn *conn)
 	struct istripe_task *task = istripe_session_find_task(conn->session, conn, rx->pdu.itt);
 	int ret;
 
+	/* Of a command that a LUN reset has ended, behind the answer to its abort (FreeBSD). */
+	if (!task && rx->pdu.status == SAM_STAT_TASK_ABORTED)
+		return 0;
 	if (!task)
 		return istripe_rx_reject(conn, -EPROTO,
 					 "SCSI Response for task 0x%08x, which is not in flight",

@@ -85,7 +85,8 @@ class Holder:
 
     The write is with the disk: neither the end of its session nor a new login stops it. A reset of
     the LUN, or an abort of this write, is answered as `reset` says. tas: whether other sessions are
-    told that their tasks were aborted.
+    told that their tasks were aborted; "late": when these have been asked for, behind the answer to
+    that, as FreeBSD's target does.
     """
 
     def __init__(self, reset=completes, tas=False):
@@ -99,6 +100,8 @@ class Holder:
         self.carried_out = 0
         self.resets = 0             # that were asked for
         self.refused = 0            # see rejects()
+        self.marked = set()         # tasks of others, for "late"
+        self.told_late = 0
 
     def hooks(self):
         return {"on_command": self.on_command, "on_tmf": self.on_tmf}
@@ -141,15 +144,28 @@ class Holder:
     async def on_tmf(self, run, conn, pdu):
         function = pdu.flags & 0x7F
         if function == checks.ABORT_TASK:
+            for task in [task for task in self.marked
+                         if task.itt == pdu.referenced_itt and task.conn is conn]:
+                self.marked.remove(task)
+                self._start(conn, self._say_late(run.target, task))
             mine = self.task and self.task.itt == pdu.referenced_itt and self.task.conn is conn
         else:
             mine = function == checks.LUN_RESET
         if not mine:
             return False
-        worker = asyncio.ensure_future(self._answer(run, conn, pdu, function))
+        self._start(conn, self._answer(run, conn, pdu, function))
+        return True
+
+    @staticmethod
+    def _start(conn, work):
+        worker = asyncio.ensure_future(work)
         conn.workers.add(worker)
         worker.add_done_callback(conn.workers.discard)
-        return True
+
+    async def _say_late(self, target, task):
+        await asyncio.sleep(0.1)
+        await target.scsi_response(task.conn, task, Result(TASK_ABORTED))
+        self.told_late += 1
 
     async def _answer(self, run, conn, pdu, function):
         self.resets += function == checks.LUN_RESET
@@ -164,6 +180,9 @@ class Holder:
         """What other sessions have in the task set is gone, too."""
         for other in list(target.sessions.values()):
             for task in list(other.tasks.values()) if other is not session else ():
+                if self.tas == "late":
+                    self.marked.add(task)
+                    continue
                 target.abort(other, task)
                 if self.tas:
                     await target.scsi_response(task.conn, task, Result(TASK_ABORTED))

@@ -8,7 +8,14 @@ from scripted import checks
 from scripted import pdu as p
 from scripted.pdu import RESERVED_TAG, Pdu
 from scripted.scenario import SURVIVES, WORKS, Scenario, reconnects, silence
-from scripted.scsi import INQUIRY, READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
+from scripted.scsi import (
+    INQUIRY,
+    READ_16,
+    SYNCHRONIZE_CACHE_16,
+    TASK_ABORTED,
+    WRITE_16,
+    Result,
+)
 from scripted.steps import (
     deaf,
     drop,
@@ -265,6 +272,8 @@ def stray(name, expect, opcode, **fields):
 STRAYS = [
     # Of the place in the table that the command has, but of another generation.
     stray("SCSI Response", reconnects("not in flight"), p.SCSI_RESPONSE,
+          itt=lambda task: task.itt ^ 0x00010000),
+    stray("TASK ABORTED", WORKS, p.SCSI_RESPONSE, status=TASK_ABORTED,
           itt=lambda task: task.itt ^ 0x00010000),
     stray("Text Response", reconnects("nobody asked for"), p.TEXT_RESPONSE, itt=1,
           ttt=RESERVED_TAG),
