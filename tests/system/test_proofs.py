@@ -5,6 +5,7 @@ import asyncio
 import threading
 import time
 
+from lab.ghost import volume_over
 from lab.istripe import Named
 from lab.shell import read, wait_for
 from scripted.scenario import Scenario
@@ -12,6 +13,46 @@ from scripted.scenario import Scenario
 #: As PROOFS_MAX of block/workqueue.c.
 PROOFS_MAX = 16
 PATH = {"login_timeout_ms": 120000, "ping_interval_ms": 5000, "ping_timeout_ms": 20000, "lun": 0}
+
+
+class EndsLate:
+    """As FreeBSD's: a login is answered, then the session that it reinstates ends, and only then the
+    new one is served.
+    """
+
+    LATE_S = 0.2
+
+    def __init__(self, server):
+        self.hooks = {"on_header": self.on_header}
+        self.ending = {}            # ISID: the old session, and when it has ended
+        self.target = server.load(Scenario("ends the old session late", hooks=self.hooks))
+        self.end_session, self.target.end_session = self.target.end_session, self.later
+
+    def later(self, session):
+        ended = asyncio.Event()
+        self.ending[session.isid] = session, ended
+
+        def end():
+            self.end_session(session)
+            ended.set()
+
+        asyncio.get_running_loop().call_later(self.LATE_S, end)
+
+    async def on_header(self, _run, conn, _pdu):
+        old, ended = self.ending.get(conn.session.isid, (None, None)) if conn.session else (None, None)
+        if old and conn.session is not old:
+            await ended.wait()
+
+
+def test_the_old_session_ends_behind_the_login(server, make_volume, links):
+    """Its answer to a ping before that says nothing."""
+    late = EndsLate(server)
+    volume = volume_over(make_volume, links, [server.port] * 2, late.target, fence="auto")
+    volume.enable()
+    volume.wait_proven()
+    assert late.ending
+    volume.disable()
+    assert server.violations() == []
 
 
 def test_some_at_a_time(make_server, make_volume, links):

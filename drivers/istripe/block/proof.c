@@ -82,7 +82,8 @@ static int test_open(struct istripe_test_session *test, struct istripe_nexus *ne
 }
 
 /*
- * After the next login's answer: an answer to a ping disproves the proof, silence proves nothing.
+ * When the session after it has answered a ping: FreeBSD's target answers the login, then ends the
+ * old session, then serves the new one. Then an answer disproves the proof, silence proves nothing.
  */
 static int test_check_ended(struct istripe_test_session *test, u32 timeout_ms,
 			    struct istripe_reason *why)
@@ -133,6 +134,15 @@ int istripe_proof_ask(struct istripe_nexus *nexus, u32 generation)
 	return ret;
 }
 
+static int test_check_answers(const struct istripe_test_session *test,
+			      const struct istripe_nexus *owner, struct istripe_reason *why)
+{
+	if (!istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS))
+		return 0;
+	return istripe_reason_fail(why, -EHOSTDOWN, "the test session through %s does not answer",
+				   owner->label);
+}
+
 /* Like fence_check_way(). -ESTALE: that session is gone; -EHOSTDOWN: no answer. */
 static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_test_session *test,
 			   struct istripe_reason *why)
@@ -143,11 +153,7 @@ static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_tes
 		istripe_reason_set(why, "%s does not answer itself", nexus->label);
 	if (ret == -ENOTCONN)
 		return -ESTALE;
-	if (!ret && istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS))
-		return istripe_reason_fail(why, -EHOSTDOWN,
-					   "the test session through %s does not answer",
-					   nexus->label);
-	return ret ? -EHOSTDOWN : 0;
+	return ret ? -EHOSTDOWN : test_check_answers(test, nexus, why);
 }
 
 static int proof_log_in(struct istripe_proof *proof, u32 round,
@@ -166,6 +172,8 @@ static int proof_log_in(struct istripe_proof *proof, u32 round,
 	if (ret)
 		test_close(proof, test, false);
 	else if (before->session)
+		ret = test_check_answers(test, owner, why);
+	if (!ret && before->session)
 		ret = test_check_ended(before, READ_ONCE(timers->ping_timeout_ms), why);
 	if (!ret && before->session)
 		ret = proof_check_way(owner, test, why);
