@@ -33,6 +33,7 @@ from lab.ghost import (
     volume_over,
     wait_waiting,
 )
+from lab.istripe import EnableError
 from lab.shell import read, udev_settle, wait_for, write
 from scripted.alua import (
     EXPLICIT,
@@ -167,6 +168,47 @@ def test_superblocks_over_the_other_path(two_paths, result):
         bad.target.run.armed = False
         wait_for("path 0", lambda: path_state(volume, 0) == "live", 60)
         works(disk, 2)
+
+
+@SAYS
+@pytest.mark.parametrize("result", [ANSWERS["backend"], OTHER_CONTROLLER], ids=["backend", "other"])
+def test_superblocks_over_no_path(two_paths, result):
+    """An array that is starting: it fails as for any other refusal, which may pass, and so is tried
+    again.
+    """
+    volume, servers, _ = two_paths(answers(result, (READ_16,)), metadata="md")
+    write(volume.config / "metadata_create", 1)
+    volume.enable()
+    volume.disable()
+    for server in servers:
+        server.arm()
+    with pytest.raises(EnableError) as refused:
+        volume.enable()
+    assert refused.value.number == errno.EIO
+    assert "cannot read its superblock: status 0x02" in refused.value.reason
+    for server in servers:
+        assert server.target.run.hits
+        server.target.run.armed = False
+    volume.enable()
+
+
+@SAYS
+def test_a_superblock_over_a_path_that_comes(two_paths):
+    """Over the others it has been read: the path is refused as any other is."""
+    volume, (_, bad), _ = two_paths(answers(ANSWERS["backend"], (READ_16,)), metadata="md")
+    write(volume.config / "metadata_create", 1)
+    with Direct(volume.enable()) as disk:
+        enable = volume.leg / "paths" / "1" / "enable"
+        write(enable, 0)
+        bad.arm()
+        with pytest.raises(OSError) as refused:
+            write(enable, 1)
+        assert refused.value.errno == errno.EIO and bad.target.run.hits
+        assert "cannot read its superblock: status 0x02" in volume.last_error()
+        bad.target.run.armed = False
+        write(enable, 1)
+        works(disk, 1)
+    assert path_state(volume, 1) == "live"
 
 
 @SAYS

@@ -239,9 +239,11 @@ def test_another_reason_is_tried_soon(tool, pauses):
     assert pauses() == [1000, 2000, 4000, 8000, 1000, 2000]
 
 
-def test_assemble_waits(tool):
-    tool.run("assemble", "db", "--leg", LEG, "--wait", "1min", FAKE_ENABLE=str(errno.EIO),
-             FAKE_ENABLE_TIMES="1")
+@pytest.mark.parametrize("name", ["EAGAIN", "EBUSY", "ECANCELED", "EIO", "ENOLINK"])
+def test_assemble_waits(tool, name):
+    """For an array that is starting."""
+    tool.run("assemble", "db", "--leg", LEG, "--wait", "1min", FAKE_ENABLE_TIMES="1",
+             FAKE_ENABLE=str(getattr(errno, name)))
     assert tool.value("db/enable") == "1"
 
 

@@ -226,8 +226,8 @@ static int walk_nexus_once(struct istripe_nexus *nexus, struct istripe_lun_walk 
 	return ret;
 }
 
-int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
-			      istripe_lun_io_fn fn)
+static int walk_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
+		      istripe_lun_io_fn fn)
 {
 	u32 revalidations = 0;
 	int ret;
@@ -238,6 +238,12 @@ int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_wa
 		istripe_nexus_revalidate(nexus);
 	}
 	return ret;
+}
+
+int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
+			      istripe_lun_io_fn fn)
+{
+	return istripe_lun_io_result(walk_nexus(nexus, walk, fn));
 }
 
 static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istripe_lun_io_fn fn)
@@ -251,7 +257,7 @@ static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istr
 		/* The reason of one that cannot do it would replace that of the nexus before. */
 		if (nexus->path == slow || !istripe_nexus_may_carry(nexus))
 			continue;
-		ret = istripe_lun_io_over_nexus(nexus, walk, fn);
+		ret = walk_nexus(nexus, walk, fn);
 		if (lun_io_took_long(ret))
 			slow = nexus->path;
 		if (!lun_io_goes_elsewhere(ret) ||
@@ -259,7 +265,7 @@ static int walk_leg(struct istripe_leg *leg, struct istripe_lun_walk *walk, istr
 			break;
 	}
 	srcu_read_unlock(&leg->srcu, section);
-	return ret;
+	return istripe_lun_io_result(ret);
 }
 
 int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn)

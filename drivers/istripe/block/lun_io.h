@@ -10,6 +10,7 @@
 #ifndef ISTRIPE_BLOCK_LUN_IO_H
 #define ISTRIPE_BLOCK_LUN_IO_H
 
+#include <linux/errno.h>
 #include <linux/types.h>
 
 struct istripe_leg;
@@ -41,6 +42,12 @@ struct istripe_lun_walk {
 	struct istripe_reason *why;	/* reason on failure */
 };
 
+/* No other path is asked: -EREMOTEIO is -EIO for those that do not know paths. */
+static inline int istripe_lun_io_result(int error)
+{
+	return error == -EREMOTEIO ? -EIO : error;
+}
+
 /* Returns 0, or an error with a reason. */
 typedef int (*istripe_lun_io_fn)(const struct istripe_lun_io *io, struct istripe_lun_walk *walk);
 
@@ -67,7 +74,7 @@ int istripe_lun_io_flush(const struct istripe_lun_io *io);
  * command may still be under way (-ETIMEDOUT). When the LUN says that it has changed, the worker of
  * the nexus revalidates it before @fn is called again.
  *
- * Sleeps as long as @walk says, and until nexus->ask_lock is free. Returns the result of @fn;
+ * Sleeps as long as @walk says, and until nexus->ask_lock is free. istripe_lun_io_result() of @fn;
  * -ENOTCONN the nexus is not live, or its LUN changes all the time; -EINTR killed between calls.
  */
 int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_walk *walk,
@@ -76,9 +83,9 @@ int istripe_lun_io_over_nexus(struct istripe_nexus *nexus, struct istripe_lun_wa
 /*
  * Calls @fn for each leg in turn: over one of its nexuses, and over the next when that is lost, or
  * its path does not serve what @fn asks. @fn must write the same data each time: a target may carry
- * out the lost write late. The first error of a leg ends the walk. A path without an answer, or one
- * that is busy all the time, is not asked again, and no other one is asked after it while the
- * volume is about to go down.
+ * out the lost write late. The first error of a leg, as of istripe_lun_io_result(), ends the walk.
+ * A path without an answer, or one that is busy all the time, is not asked again, and no other one
+ * is asked after it while the volume is about to go down.
  */
 int istripe_lun_io_each_leg(struct istripe_lun_walk *walk, istripe_lun_io_fn fn);
 

@@ -74,7 +74,7 @@ void istripe_metadata_free(struct istripe_metadata *metadata);
  * Return: 0; -ENODATA, -EBADMSG, -EOPNOTSUPP, -EINVAL see istripe_md_check_array();
  * -EINVAL another chunk, a larger logical block than that of the legs, or no room; -EEXIST a leg
  * holds something; -ESTALE nexuses of one leg lead to different superblocks; -EROFS a leg is write
- * protected; -EINTR killed; -EIO, -EREMOTEIO, -EBUSY, -EPROTO, -ETIMEDOUT, -ENOTCONN a superblock
+ * protected; -EINTR killed; -EIO, -ENOLINK, -EBUSY, -EPROTO, -ETIMEDOUT, -ENOTCONN a superblock
  * cannot be read or written.
  */
 int istripe_metadata_start(struct istripe_volume *volume, enum istripe_metadata_create create,

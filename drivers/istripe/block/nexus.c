@@ -534,6 +534,12 @@ static struct nexus_failure nexus_note_loss(struct istripe_nexus *nexus, int err
 	return failure;
 }
 
+/* -EAGAIN: the LUN says again and again that it has changed, as some do while they start. */
+static int nexus_first_error(const struct istripe_nexus *nexus, int error)
+{
+	return error == -ESTALE && !nexus->mismatch ? -EAGAIN : error;
+}
+
 static void nexus_note_failure(struct istripe_nexus *nexus, const struct nexus_failure *failure,
 			       struct istripe_reason *why)
 {
@@ -550,7 +556,7 @@ static void nexus_note_failure(struct istripe_nexus *nexus, const struct nexus_f
 	if (!nexus->mismatch)
 		WRITE_ONCE(nexus->revalidate_error, 0);
 	if (!nexus->started && !failure->goes_on)
-		nexus->first_error = failure->error;
+		nexus->first_error = nexus_first_error(nexus, failure->error);
 }
 
 /* Not if settings have changed since the attempt began: path_takes_login() takes this lock. */

@@ -75,7 +75,7 @@ static int nexus_op_check(struct istripe_nexus *nexus, struct istripe_reason *wh
 	ret = ret ?: istripe_metadata_check(nexus, why);
 	ret = ret ?: nexus_op_flush(nexus, why);
 	if (ret)
-		return ret;
+		return istripe_lun_io_result(ret);
 	istripe_alua_found(nexus);
 	if (!READ_ONCE(nexus->live))
 		return 0;
