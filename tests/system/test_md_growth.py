@@ -17,7 +17,7 @@ from lab.shell import read, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import COMPLETE, REJECTED, forgets
 from scripted.scenario import Scenario
-from scripted.scsi import READ_16, SYNCHRONIZE_CACHE_16, WRITE_16, Result
+from scripted.scsi import READ_16, REPORT_LUNS, SYNCHRONIZE_CACHE_16, WRITE_16, Result
 
 KIB, MIB = 1 << 10, 1 << 20
 LUN_BYTES, MORE = 32 * MIB, 16 * MIB
@@ -381,6 +381,10 @@ def test_istripectl(make_lio, make_volume, tool):
 # What a target may do to it
 
 
+def over(link, conn):
+    return conn.writer.get_extra_info("sockname")[0] == link.address
+
+
 def at_super(task, opcode):
     return task.opcode == opcode and int.from_bytes(task.cdb[2:10], "big") == SUPER_LBA
 
@@ -477,13 +481,10 @@ def lose_superblock(make_scripted, server, links):
     """
     away, seen = [False], []
 
-    def over_first(conn):
-        return conn.writer.get_extra_info("sockname")[0] == links[0].address
-
     async def on_command(run, conn, task):
         if not at_super(task, WRITE_16):
             return False
-        if not over_first(conn) or not run.strike():
+        if not over(links[0], conn) or not run.strike():
             seen.append("superblock")
             return False
         away[0] = True
@@ -492,7 +493,7 @@ def lose_superblock(make_scripted, server, links):
         return True
 
     async def on_tmf(run, conn, pdu):
-        if over_first(conn) and pdu.flags & 0x7F == LUN_RESET:
+        if over(links[0], conn) and pdu.flags & 0x7F == LUN_RESET:
             seen.append("reset")
             if lose.response != COMPLETE:
                 await run.target.answer_task_management(conn, pdu, lose.response)
@@ -500,7 +501,7 @@ def lose_superblock(make_scripted, server, links):
         return False
 
     async def on_login(_run, conn, pdu):
-        if away[0] in (True, pdu.isid) and over_first(conn):
+        if away[0] in (True, pdu.isid) and over(links[0], conn):
             conn.reset()
             return True
         return False
@@ -741,18 +742,15 @@ def make_silent(make_scripted, server):
     of superblocks, so many or only over a link, where nobody logs in then; and such writes so far.
     """
     def make(times=1, ms=2000, link=None, **options):
-        def over_link(conn):
-            return link and conn.writer.get_extra_info("sockname")[0] == link.address
-
         async def on_command(run, conn, task):
-            if not at_super(task, WRITE_16) or (link and not over_link(conn)) or not run.strike():
+            if not at_super(task, WRITE_16) or (link and not over(link, conn)) or not run.strike():
                 return False
             asked.append(task)
             await asyncio.sleep(3600)
             return True
 
         async def on_login(_run, conn, _pdu):
-            if asked and over_link(conn):
+            if link and asked and over(link, conn):
                 conn.reset()
                 return True
             return False
@@ -844,9 +842,6 @@ def test_a_reset_of_the_lun_meanwhile(make_scripted, server, links, opcode, lba)
     """The second path was lost with a write; what its login ends over the first one is sent again."""
     kept, held = [], []
 
-    def over(link, conn):
-        return conn.writer.get_extra_info("sockname")[0] == link.address
-
     async def on_command(run, conn, task):
         at = int.from_bytes(task.cdb[2:10], "big")
         if not run.armed:
@@ -879,6 +874,63 @@ def test_a_reset_of_the_lun_meanwhile(make_scripted, server, links, opcode, lba)
         for writer in writers:
             writer.finish()
         assert held
+    assert server.violations() == []
+
+
+@pytest.mark.parametrize("ends", ["busy", "reset"])
+def test_a_lun_that_says_meanwhile_that_it_has_changed(make_scripted, server, links, ends):
+    """To a read, while a superblock is sent. It is asked who it is before that is sent again."""
+    seen, kept, told = [], [], asyncio.Event()
+
+    async def first(run, conn, task):
+        await told.wait()
+        if ends == "reset":
+            run.target.end_session(kept[0])
+            await asyncio.Event().wait()
+        await run.target.collect(conn, task)
+        await run.target.respond(conn, task, Result.check(2, 4, 1))
+        return True
+
+    async def on_command(run, conn, task):
+        if not run.armed:
+            return False
+        if over(links[1], conn):
+            if task.opcode == WRITE_16 and not kept:
+                kept.append(conn.session)
+                await asyncio.Event().wait()
+            return False
+        if task.opcode == REPORT_LUNS:
+            seen.append("asked")
+        elif at_super(task, WRITE_16):
+            seen.append("superblock")
+            return seen.count("superblock") == 1 and await first(run, conn, task)
+        elif task.opcode == READ_16 and seen and seen[-1] == "superblock" and not told.is_set():
+            await run.target.respond(conn, task, Result.check(6, 0x3F, 0x0E))
+            told.set()
+            return True
+        return False
+
+    volume, target = make_scripted(
+        Scenario("changes", hooks={"on_command": on_command, "on_tmf": forgets}), paths=2,
+        metadata="md", fence="path", policy="round-robin")
+    with Direct(create(volume)) as disk:
+        wait_for("both paths", lambda: state(volume) == "live", 60)
+        size, writers = volume.size_bytes(), []
+        server.arm()
+        while ends == "reset" and not kept:
+            writers.append(Write(disk, 2 * MIB + len(writers) * 4 * KIB, noise(4 * KIB, 1)))
+            wait_for("an answer", lambda: kept or not writers[-1].is_alive())
+        target.disk.data.extend(bytes(4 * MIB))
+        rescan = threading.Thread(target=volume.rescan, daemon=True)
+        rescan.start()
+        wait_for("the superblock", lambda: "superblock" in seen)
+        wait_for("the news", lambda: disk.read(MIB, 4 * KIB) and told.is_set())
+        rescan.join(60)
+        assert not rescan.is_alive() and volume.size_bytes() == size + 4 * MIB
+        for writer in writers:
+            writer.finish()
+    first_at, second_at = [at for at, what in enumerate(seen) if what == "superblock"]
+    assert "asked" in seen[first_at:second_at]
     assert server.violations() == []
 
 

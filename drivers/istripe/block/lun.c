@@ -127,6 +127,9 @@ int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_co
 	int ret;
 
 	while (attempt < ATTEMPTS_MAX) {
+		/* Each time: a unit attention that another command has got is not repeated. */
+		if (command->valid && istripe_session_is_invalid(session))
+			return -ESTALE;
 		left = (long)(command->deadline - jiffies);
 		if (left <= 0)
 			return -ETIMEDOUT;

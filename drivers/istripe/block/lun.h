@@ -134,6 +134,7 @@ struct istripe_lun_command {
 	const u8 *cdb;
 	u32 bytes;			/* of data */
 	bool write;			/* the data go to the LUN */
+	bool valid;			/* not to one that has said that it may be another */
 	/* The target reports access states: a refusal for that is final, even if it may pass. */
 	bool tpgs;
 	/* If not ISTRIPE_LUN_KNOWN, an answer takes internal.answer_ms at most, if not 0. */
@@ -150,8 +151,9 @@ struct istripe_lun_command {
  * attentions, and until its deadline while it is busy or not ready yet.
  *
  * 0 GOOD; -EIO the LUN refused; -ENOLINK because of the port's access state; -ESTALE it may have
- * changed, and @known is not ISTRIPE_LUN_UNKNOWN; -EBUSY it was busy until the end, and nothing is
- * under way; -ETIMEDOUT, and errors of the connection; those of istripe_lun_has_dropped().
+ * changed, and @known is not ISTRIPE_LUN_UNKNOWN, or, before this was sent, @valid is set; -EBUSY
+ * it was busy until the end, and nothing is under way; -ETIMEDOUT, and errors of the connection;
+ * those of istripe_lun_has_dropped().
  */
 int istripe_lun_ask(struct istripe_session *session, const struct istripe_lun_command *command);
 

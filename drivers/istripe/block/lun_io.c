@@ -68,6 +68,8 @@ static int lun_io_ask(const struct istripe_lun_io *io, const u8 *cdb, u32 bytes,
 		.write = write,
 		.tpgs = READ_ONCE(io->nexus->access.known),
 		.known = ISTRIPE_LUN_KNOWN,
+		/* The worker has just asked the LUN that it has found. */
+		.valid = io->lun == &io->nexus->leg->lun,
 		.deadline = io->deadline,
 	};
 	u32 failures = 0;
