@@ -393,11 +393,13 @@ static void flush_over_paths(struct leg_flush *flush)
 /* Was it lost just now? It has as long to log in again as dirty data wait for it. */
 static bool flush_awaits(const struct leg_flush *flush, const struct istripe_nexus *nexus)
 {
+	/* Before the time of the loss; pairs with the release in nexus_set_state(). */
+	enum istripe_nexus_state state = smp_load_acquire(&nexus->state);
 	unsigned long end = READ_ONCE(nexus->lost_at) + msecs_to_jiffies(ISTRIPE_WRITEBACK_MS);
 
 	if (!READ_ONCE(nexus->wanted) || flush->asked & BIT(nexus->path->index))
 		return false;
-	switch (READ_ONCE(nexus->state)) {
+	switch (state) {
 	case ISTRIPE_NEXUS_LIVE:	/* its worker has not seen the loss, or it is back */
 		return istripe_nexus_may_carry(nexus);
 	case ISTRIPE_NEXUS_CLOSING:
