@@ -20,7 +20,8 @@ from lab.disk import Direct, noise, same
 from lab.ghost import FAST, ISIDS, path_state, release, set_isids, volume_over
 from lab.istripe import EnableError, Named
 from lab.shell import read, udev_settle_told, wait_for, write
-from scripted.ghost import Gate, hold
+from scripted.checks import LUN_RESET
+from scripted.ghost import Gate, forgets, hold
 from scripted.scenario import HONEST, Held, Scenario
 from scripted.scsi import (
     BUSY,
@@ -319,6 +320,57 @@ def test_down_waits_for_a_slow_flush(server, make_volume, links, kernel_log):
 
     asked = flushed_at_down(server, make_volume, [*links, links[0]], kernel_log, slowly)
     assert asked == ISIDS[:1]
+
+
+def test_down_flushes_while_lost_sessions_end(server, make_volume, links, kernel_log):
+    """Both of a path: each login resets the LUN, which ends the flush over the other path."""
+    lost, back, asked, resets, going = [], [], [], [], []
+
+    def first(conn):
+        return conn.writer.get_extra_info("sockname")[0] == links[0].address
+
+    async def on_command(run, conn, task):
+        if task.opcode == WRITE_16 and run.armed and first(conn) and conn.session.isid not in lost:
+            lost.append(conn.session.isid)
+            conn.reset()
+            return True
+        if task.opcode == SYNCHRONIZE_CACHE_16 and going:
+            asked.append(first(conn))
+            if len(back) < len(lost):
+                back.append(sorted(lost)[len(back)])
+                await asyncio.Event().wait()
+        return False
+
+    async def on_login(_run, conn, pdu):
+        if first(conn) and pdu.isid in lost and pdu.isid not in back:
+            conn.reset()
+            return True
+        return False
+
+    async def on_tmf(run, conn, pdu):
+        resets.extend([True] * (pdu.flags & 0x7F == LUN_RESET))
+        return await forgets(run, conn, pdu)
+
+    target = server.load(Scenario("ends", hooks={"on_command": on_command, "on_login": on_login,
+                                                 "on_tmf": on_tmf}), VolatileDisk)
+    volume = volume_over(make_volume, links[:2], [server.port] * 2, target, fence="path",
+                         fence_timeout_ms=1000,
+                         path={**FAST, **PATIENCE, "login_retry_max_ms": 1000})
+    write(volume.path / "connections", 2)
+    with Direct(volume.enable()) as disk:
+        wait_for("all paths", lambda: read(volume.leg_sysfs(0) / "state") == "live", 60)
+        server.arm()
+        # Its sessions may take turns.
+        for at in range(AT, AT + 64 * KIB, 4 * KIB):
+            disk.write(at, noise(4 * KIB, at))
+        assert len(lost) == 2 and not resets
+    assert target.disk.cached
+    udev_settle_told()
+    going.append(True)
+    volume.disable()
+    assert asked == [False] * 3 and len(resets) == 2
+    assert cut(target.disk) == 0
+    assert not kernel_log.matching(f"{volume.name}: .*is not flushed")
 
 
 #: Sense data, how often one leg says so, and what fsync() comes to.
