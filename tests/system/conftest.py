@@ -131,7 +131,7 @@ def pytest_runtest_makereport(item, call):
     # Skipped is no failure.
     if not call.excinfo or call.excinfo.errisinstance(pytest.skip.Exception):
         return
-    unsteady.describe_failure(item, call.excinfo)
+    unsteady.describe_failure(item, call.excinfo, call.when)
     # It takes the place of what the test has failed of.
     if call.excinfo.errisinstance(pytest.PytestUnhandledThreadExceptionWarning):
         item.add_report_section(call.when, "failure", item.stash.get(FAILURE, ""))
@@ -172,7 +172,7 @@ def nothing_leaked(laboratory):
             step()
         suspects = leaks.kmemleak()
         if suspects:
-            pytest.fail("kmemleak:\n" + "".join(suspects), pytrace=False)
+            unsteady.judge("kmemleak:\n" + "".join(suspects))
 
 
 @pytest.fixture(scope="session")
@@ -219,9 +219,9 @@ def verdict(request):
     lines = log.read()
     log.close()
     if log.lost:
-        pytest.fail("the kernel's log was overrun: lines are missing", pytrace=False)
+        unsteady.judge("the kernel's log was overrun: lines are missing")
     if bad:
-        pytest.fail("kernel log:\n" + "\n".join(bad[:10] + ["..."] + lines[-60:]), pytrace=False)
+        unsteady.judge("kernel log:\n" + "\n".join(bad[:10] + ["..."] + lines[-60:]))
 
 
 @pytest.fixture
@@ -339,7 +339,7 @@ def make_server(laboratory):
     end_all([server.stop for server in made])
     unexpected = [line for server in made for line in server.unexpected()]
     if unexpected:
-        pytest.fail("\n".join(unexpected), pytrace=False)
+        unsteady.judge("\n".join(unexpected))
 
 
 @pytest.fixture

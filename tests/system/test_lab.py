@@ -150,7 +150,9 @@ FAILED, ERROR = "<failure>why</failure>", "<error>why</error>"
     ([("a", "yes", FAILED, "state", "other")], "a looks at data"),
     ([("a", "yes", FAILED, "other")], "a looks at data"),
     ([("a", "who knows", FAILED)], "a looks at data"),
-    ([("", "no", FAILED)], "a test without a name looks at data"),
+    ([("a", "no", ERROR, "judge")], "a was judged by what the kernel or a target says"),
+    ([("a", "yes", FAILED, "state", "judge")], "a was judged by what the kernel or a target says"),
+    ([("", "no", FAILED)], "a test without a name has failed"),
     ([("a", "no", FAILED), ("b", "no", ERROR), ("c", "no", FAILED)],
      "3 tests have failed, more than 2"),
     ([("a", "no", "")], "the report names no test that has failed"),
@@ -161,7 +163,32 @@ def test_what_is_run_again(cases, reason):
 
 def test_a_report_without_notes():
     assert unsteady.failures('<testcase name="x"><failure/></testcase>') == [
-        unsteady.Failure("", True)]
+        unsteady.Failure("", "looks at data")]
+
+
+def item_that_fails(sections):
+    """As pytest has it; a test that looks at no data."""
+    return SimpleNamespace(nodeid="test_x.py::test_y", fixturenames=[], function=kept_of_race,
+                           user_properties=[], add_report_section=lambda *words: sections.append(words))
+
+
+def test_a_judgement_is_noted():
+    """Also when it is not what pytest reports, and for that one test only."""
+    judged, other, sections = item_that_fails([]), item_that_fails([]), []
+    with pytest.raises(pytest.fail.Exception) as reported:
+        unsteady.judge("kernel log: BUG")
+    unsteady.describe_failure(judged, reported, "teardown")
+    assert judged.user_properties[-1] == ("failed_at", "judge")
+    with pytest.raises(pytest.fail.Exception):
+        unsteady.judge("kernel log: BUG")
+    with pytest.raises(LabError) as reported:
+        raise LabError("slow")
+    unhidden = item_that_fails(sections)
+    unsteady.describe_failure(unhidden, reported, "teardown")
+    assert unhidden.user_properties[-1] == ("failed_at", "judge")
+    assert sections == [("teardown", "judge", "kernel log: BUG")]
+    unsteady.describe_failure(other, reported, "call")
+    assert ("failed_at", "judge") not in other.user_properties
 
 
 @pytest.mark.parametrize(("error", "statements", "state"), [
@@ -206,6 +233,9 @@ def test_failed_at_a_state(error, statements, state):
     ("test_metadata.py::test_y", "assert state(volume) == 'live'"),
     ("test_durable.py::test_y", "assert target.logins == 2"),
     ("test_reservation.py::test_y", "assert volume.last_error() == ''"),
+    ("test_reservation_ports.py::test_y", "assert state(volume) == 'live'"),
+    ("test_reservation_slow.py::test_y", "assert state(volume) == 'live'"),
+    ("test_fence_session.py::test_y", "assert target.logins == 2"),
     ("test_paths.py::test_nothing_is_written_after_an_unfenced_write",
      "assert state(volume) == 'failed'"),
     # Wherever it is.
@@ -262,6 +292,12 @@ def of_a_fence(path):
     ("test_x.py::test_y", ["link", "verify"], kept_of_race, True),
     ("test_x.py::test_fence", ["link"], kept_of_race, True),
     ("test_growth.py::test_y", ["link"], kept_of_race, True),
+    ("test_overlay.py::test_y", ["link"], kept_of_race, True),
+    ("test_overlay_cache.py::test_y", ["link"], kept_of_race, True),
+    ("test_reservation_ports.py::test_y", ["link"], kept_of_race, True),
+    ("test_reservation_slow.py::test_y", ["link"], kept_of_race, True),
+    ("test_holding.py::test_y", ["link"], kept_of_race, True),
+    ("test_x.py::test_overlay_y", ["link"], kept_of_race, False),
     ("test_x.py::test_y", ["link"], leads_to_data, True),
 ])
 def test_who_looks_at_data(nodeid, fixtures, function, data):

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import pytest
+
 from lab.shell import LabError
 
 #: So many of one run of make check may be unsteady.
@@ -26,14 +28,13 @@ ALLOWED = 2
 DATA = re.compile(r"verif|other_lun|ghost(?!_writes\b)|fenc(?!ed_through\b)|power|metadata|superblock"
                   r"|\bmd\b|digest|sha256|pattern|garbage|compar|corrupt|\bstripe_|\bsame\("
                   r"|\bmarked\(|read_bytes|\.cmp\b", re.IGNORECASE)
+#: Beginnings of the names of modules. In these, and in tests of such names, an assertion about a state
+#: says that newer data were overtaken by older ones, or might have been: it stands.
+ORDER_MODULES = "durable|fence|ghost|holding|lun_reset|metadata|overlay|reservation"
+ORDER = re.compile(rf"\btest_({ORDER_MODULES})\w*\.py|::\w*(fence|ghost)")
 #: And all tests of these, whatever is in them.
-DATA_MODULES = re.compile(r"test_(atomic|data|durable|fence|fs|garbage|ghost_ports|ghost_write"
-                          r"|growth|lun_reset|matrix|md_growth|memory|metadata|overdue|reservation"
-                          r"|scripted|stacking|stripe)\b")
-#: In these, and in tests of such names, an assertion about a state says that newer data were
-#: overtaken by older ones, or might have been: it stands.
-ORDER = re.compile(r"test_(durable|fence|ghost\w*|holding|lun_reset|metadata|overlay\w*"
-                   r"|reservation)\b|::\w*(fence|ghost)")
+DATA_MODULES = re.compile(rf"\btest_({ORDER_MODULES}|atomic|data|fs|garbage|growth|matrix|md_growth"
+                          r"|memory|overdue|scripted|stacking|stripe)\w*\.py")
 #: An assertion about a state or a time: it was looked at too early, or the machine stood still.
 #: That a write still waits (is_alive) is none of these: no machine is too slow for it.
 STATE = re.compile(r"assert\b.*(state|_error\(|faults|logins|reconnects|attempts|_s\b"
@@ -45,6 +46,8 @@ LATE = re.compile(r"assert (time\.monotonic\(\) - [\w.]+|\w+\.longest_s) < [\w.]
 WAIT = re.compile(r"""wait_for\(|"iscsiadm", .*"--login\"""")
 COMMAND = re.compile(r"\b_finish\(")
 OWN = Path(__file__).resolve().parents[1]
+#: What has been judged and is in no report yet.
+_judged = []
 
 
 def code_of(function):
@@ -109,7 +112,17 @@ def own_statements(excinfo):
     return []
 
 
-def describe_failure(item, excinfo):
+def judge(text):
+    """Fails a test for what no busy machine brings about, whatever the test looks at.
+
+    Of several failures of one clean-up pytest may report the first one only: describe_failure()
+    reports this one all the same.
+    """
+    _judged.append(text)
+    pytest.fail(text, pytrace=False)
+
+
+def describe_failure(item, excinfo, when):
     """Notes in the report what tests/vm/again wants to know of a test that fails; each phase may.
 
     Of those only: an emulated processor takes long to read the sources of all.
@@ -119,19 +132,27 @@ def describe_failure(item, excinfo):
     statements = own_statements(excinfo)
     state = bool(statements) and looks_at_state(excinfo.value, statements, item.nodeid)
     item.user_properties.append(("failed_at", "state" if state else "other"))
+    for text in _judged:
+        item.user_properties.append(("failed_at", "judge"))
+        if text not in str(excinfo.value):
+            item.add_report_section(when, "judge", text)
+    _judged.clear()
 
 
 class Failure(NamedTuple):
-    """A test that has failed; what does not say that it looks at no data, does."""
+    """A test that has failed, and why that stands, if it does."""
 
     nodeid: str
-    data: bool
+    stands: str
 
 
-def may_be_data(case):
+def why_it_stands(case):
+    """What does not say that it looks at no data, does."""
     notes = [(note.get("name"), note.get("value")) for note in case.iter("property")]
     failed_at = {value for name, value in notes if name == "failed_at"}
-    return ("data", "no") not in notes and failed_at != {"state"}
+    if "judge" in failed_at:
+        return "was judged by what the kernel or a target says"
+    return "" if ("data", "no") in notes or failed_at == {"state"} else "looks at data"
 
 
 def failures(report):
@@ -141,7 +162,7 @@ def failures(report):
         if case.find("failure") is None and case.find("error") is None:
             continue
         notes = {note.get("name"): note.get("value") for note in case.iter("property")}
-        found.append(Failure(notes.get("nodeid", ""), may_be_data(case)))
+        found.append(Failure(notes.get("nodeid", ""), why_it_stands(case)))
     return list(dict.fromkeys(found))
 
 
@@ -152,6 +173,8 @@ def why_not(found):
     if len(found) > ALLOWED:
         return f"{len(found)} tests have failed, more than {ALLOWED}"
     for failure in found:
-        if failure.data or not failure.nodeid:
-            return f"{failure.nodeid or 'a test without a name'} looks at data"
+        if not failure.nodeid:
+            return "a test without a name has failed"
+        if failure.stands:
+            return f"{failure.nodeid} {failure.stands}"
     return ""
