@@ -2,7 +2,8 @@
 """Fixtures: the laboratory is set up once; targets and volumes live for one test.
 
 Every test's verdict includes the kernel's log from its start to the end of its clean-up. A test
-that provokes a line on purpose says so with the marker allow_log(pattern, reason).
+that provokes a line on purpose says so with the marker allow_log(pattern, reason). Faults that the
+kernel tells after that fail the test that comes next, or the end of the run.
 """
 
 import contextlib
@@ -35,7 +36,7 @@ from lab.ghost import ISIDS, set_isids
 from lab.istripe import Named
 from lab.istripectl import TOOL
 from lab.kernel import ATOMIC_WRITES, DEBUG, RELEASE
-from lab.kernlog import KernelLog
+from lab.kernlog import Gap, KernelLog
 from lab.shell import LabError, read, run, status, write
 from scripted.registrations import RegisteredDisk
 from scripted.scenario import HONEST
@@ -142,8 +143,22 @@ def size():
     return Size
 
 
+def judge_gap(gap):
+    said = gap.end()
+    if said:
+        unsteady.judge(said)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def laboratory():
+def gaps():
+    """The one Gap there is: before the first test, between two, and until all is taken down."""
+    gaps = [Gap(KernelLog(), "the start of the run")]
+    yield gaps
+    judge_gap(gaps.pop())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def laboratory(gaps):
     """The namespaces, the links, the target's modules; nothing is left to the host."""
     assert os.geteuid() == 0, "the system tests run as root inside a VM: tests/vm/run"
     assert "virtme" in read("/proc/cmdline"), (
@@ -193,20 +208,22 @@ def module(laboratory):
 
 
 @pytest.fixture(autouse=True)
-def verdict(request):
+def verdict(request, gaps):
     """Bounds a test in time and adds the kernel's log to its verdict.
 
     The first fixture of a test to be set up and the last one to be torn down.
     """
-    log = KernelLog()
-    log.say(f"start {request.node.nodeid}")
+    log, nodeid = KernelLog(), request.node.nodeid
+    gap, gaps[:] = gaps[0], [Gap(log, nodeid)]
+    judge_gap(gap)
+    log.say(f"start {nodeid}")
     marker = request.node.get_closest_marker("timeout_s")
     limit = marker.args[0] if marker else DEFAULT_TIMEOUT_S
     limit *= DEBUG_SLOWDOWN if DEBUG else 1
 
     def expired(*_):
-        # What all threads of the kernel wait for goes to the console before anything else.
-        write("/proc/sysrq-trigger", "w")
+        # Before anything else.
+        log.tell_blocked()
         faulthandler.dump_traceback()
         raise LabError(f"the test took longer than {limit} s")
 
@@ -216,12 +233,9 @@ def verdict(request):
     signal.alarm(0)
     allowed = [m.args[0] for m in request.node.iter_markers("allow_log")]
     bad = log.bad(allowed)
-    lines = log.read()
-    log.close()
-    if log.lost:
-        unsteady.judge("the kernel's log was overrun: lines are missing")
+    gaps[:] = [Gap(log, nodeid, allowed)]
     if bad:
-        unsteady.judge("kernel log:\n" + "\n".join(bad[:10] + ["..."] + lines[-60:]))
+        unsteady.judge("kernel log:\n" + "\n".join(bad[:10] + ["..."] + log.lines[-60:]))
 
 
 @pytest.fixture

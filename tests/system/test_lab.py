@@ -65,6 +65,63 @@ def test_kernel_log_is_judged(kernel_log):
     assert kernel_log.bad([r"istripe-test: WARNING"]) == []
 
 
+class Said(kernlog.KernelLog):
+    """A log of what is put into it."""
+
+    def __init__(self, *texts):
+        self.lines, self.lost, self.closed = [], False, False
+        self.put(*texts)
+
+    def put(self, *texts):
+        self.lines += [f"{len(self.lines) + at}.000000 {text}" for at, text in enumerate(texts)]
+
+    def read(self):
+        return self.lines
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize(("allowed", "texts", "said"), [
+    ((), [], ""),
+    ((), ["istripe: loaded", "Buffer I/O error on dev istripe0"], ""),
+    ((), ["WARNING: of a work item"], "kernel log, after a:\n1.000000 WARNING: of a work item"),
+    (("of a work item",), ["WARNING: of a work item"], ""),
+])
+def test_the_gap_after_a_test_is_judged(allowed, texts, said):
+    log = Said("BUG: of the test")
+    gap = kernlog.Gap(log, "a", allowed)
+    log.put(*texts)
+    assert gap.end() == said
+    assert log.closed
+
+
+def test_a_warning_of_the_stock_initiator_may_end_in_the_gap():
+    log = Said("WARNING: at flush_workqueue", "Workqueue: iscsi_ctrl_1 stop")
+    gap = kernlog.Gap(log, "a")
+    log.put("Call Trace:", "---[ end trace ]---", "Call Trace:")
+    assert gap.end() == "kernel log, after a:\n4.000000 Call Trace:"
+
+
+def test_lost_lines_are_judged():
+    log = Said()
+    assert log.bad() == []
+    log.lost = True
+    assert log.bad(["."]) == [kernlog.LOST]
+    assert kernlog.Gap(log, "a").end() == ""
+    gap = kernlog.Gap(log, "a")
+    log.lost = True
+    assert kernlog.LOST in gap.end()
+
+
+def test_what_threads_wait_for_is_no_fault():
+    """The laboratory has asked for it, when a test takes too long."""
+    assert Said(f"istripe-lab: {kernlog.BLOCKED}", "Call Trace:", "istripe-lab: that was all",
+                ).bad() == []
+    assert len(Said(f"istripe-lab: {kernlog.BLOCKED}", "BUG: x", "istripe-lab: that was all",
+                    "Call Trace:").bad()) == 2
+
+
 @pytest.mark.parametrize(("line", "judged"), [
     ("recoverable transport error, dev istripe0, sector 0 op 0x1:(WRITE) flags 0x8800", True),
     ("critical space allocation error, dev istripe12, sector 0 op 0x1:(WRITE)", True),

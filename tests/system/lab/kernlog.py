@@ -5,6 +5,8 @@ import errno
 import os
 import re
 
+from lab.shell import write
+
 #: Faults of the kernel, which no loss of a disk brings about, and nothing that it says when it starts.
 FAULT = r"""WARNING:\s | \bBUG\b | \bOops\b | Kernel\ panic | general\ protection\ fault
     | Call\ Trace | KASAN | KFENCE | KCSAN | UBSAN | refcount_t
@@ -26,6 +28,10 @@ BAD = re.compile(
     re.VERBOSE,
 )
 
+FAULTS = re.compile(FAULT, re.VERBOSE)
+#: What stands for lines that nobody has read.
+LOST = "the kernel's log was overrun: lines are missing"
+
 #: The kernel's own lines: programs write to a console, too.
 ON_CONSOLE = re.compile(rf"\[[ ]*\d+\.\d{{6}}\].*({FAULT})", re.VERBOSE)
 
@@ -37,6 +43,9 @@ LEAKS = re.compile(r"kmemleak: \d+ new suspected memory leaks")
 #: management from there, which some kernels warn about. Not ours to mend.
 STOCK = re.compile(r"Workqueue: iscsi_ctrl_\d")
 SPLAT_LINES_MAX = 120
+
+#: Around what the kernel says of its threads when it is asked: traces that are no faults.
+BLOCKED, BLOCKED_END = "what threads wait for:", "that was all"
 
 #: What KCSAN prints stands between two of these. It watches the kernel's own races, too.
 RULER = re.compile(r"={60,}$")
@@ -64,6 +73,17 @@ def without_stock(lines):
         else:
             kept.append(lines[at])
         at = end
+    return kept
+
+
+def without_blocked(lines):
+    """The lines less the traces of threads that KernelLog.tell_blocked() has asked for."""
+    kept, asked = [], False
+    for line in lines:
+        if "istripe-lab:" in line:
+            asked = BLOCKED in line or (asked and BLOCKED_END not in line)
+        if not (asked and "Call Trace" in line):
+            kept.append(line)
     return kept
 
 
@@ -128,6 +148,12 @@ class KernelLog:
         """Puts a line into the log, so that the console shows which test ran when."""
         os.write(self.fd, f"<6>istripe-lab: {text}\n".encode())
 
+    def tell_blocked(self):
+        """What all threads of the kernel wait for goes to the log, and to the console."""
+        self.say(BLOCKED)
+        write("/proc/sysrq-trigger", "w")
+        self.say(BLOCKED_END)
+
     def read(self):
         """All lines so far, with "seconds.microseconds " in front."""
         while True:
@@ -149,13 +175,32 @@ class KernelLog:
         """The lines so far in which the regular expression is found."""
         return [line for line in self.read() if re.search(pattern, line)]
 
-    def bad(self, allowed=()):
+    def bad(self, allowed=(), pattern=BAD):
         """The lines that fail a test, less those that match one of the allowed expressions."""
-        return [
+        lines = without_foreign_races(without_stock(without_blocked(self.read())))
+        return [LOST] * self.lost + [
             line
-            for line in without_foreign_races(without_stock(self.read()))
-            if BAD.search(line)
+            for line in lines
+            if pattern.search(line)
             and "istripe-lab:" not in line
             and not LEAKS.search(line)
-            and not any(re.search(pattern, line) for pattern in allowed)
+            and not any(re.search(expression, line) for expression in allowed)
         ]
+
+
+class Gap:
+    """What the kernel says after the end of a test, until the next one starts: its log is read on.
+
+    Only faults of the kernel itself count.
+    """
+
+    def __init__(self, log, after, allowed=()):
+        self.log, self.after, self.allowed = log, after, allowed
+        self.judged = set(log.lines)
+        log.lost = False
+
+    def end(self):
+        """The faults, as text for a verdict."""
+        bad = [line for line in self.log.bad(self.allowed, FAULTS) if line not in self.judged]
+        self.log.close()
+        return "\n".join([f"kernel log, after {self.after}:", *bad]) if bad else ""
