@@ -41,11 +41,11 @@ def events_of(options):
     return chosen
 
 
-def soak(bed, options, say, watchdog):
+def soak(bed, options, log, watchdog):
     """Load and events until it is enough. Returns the director and the load."""
     load = Load(bed.device, bed.volume.size_bytes(), options.seed)
     pause_s = (0.05, 0.4) if options.kills else (0.1, 1.0)
-    director = Director(bed, events_of(options), options.seed, say, pause_s)
+    director = Director(bed, events_of(options), options.seed, log.say, pause_s)
     end = time.monotonic() + options.seconds
 
     def enough():
@@ -57,6 +57,8 @@ def soak(bed, options, say, watchdog):
         while not enough() and not load.failed():
             director.step()
             load.step()
+            # What nobody reads is lost when more has come than the kernel keeps.
+            log.read()
             watchdog.seen()
         director.finish()
         bed.clerk.finish()
@@ -91,7 +93,7 @@ def run(options, log):
         bed.create()
         print(f"soak: seed {options.seed}, {bed.device}, connections {len(network.established())}",
               flush=True)
-        director, load = soak(bed, options, log.say, watchdog)
+        director, load = soak(bed, options, log, watchdog)
         counters = bed.counters()
     left = left_behind()
     bad = log.bad()
