@@ -412,29 +412,31 @@ def test_links_go_down_in_turn_under_verify(two_paths, links, size, policy):
     """Writes that were in flight wait for their own path, everything else goes on."""
     volume = two_paths(policy=policy)
     device = volume.enable()
-    job = fio.start(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB, depth=4))
-    for turn in range(size.rounds(4, 20)):
-        link = links[turn % 2]
-        time.sleep(1)
-        link.set_up(False)
-        try:
-            wait_for("the loss to be noticed", lambda: state(volume) != "live", 20)
-        finally:
-            link.set_up(True)
-        wait_for("both paths", lambda: state(volume) == "live", 60)
-    assert fio.finish(job).errors() == 0
+    with fio.meanwhile(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB,
+                                                    depth=4)) as results:
+        for turn in range(size.rounds(4, 20)):
+            link = links[turn % 2]
+            time.sleep(1)
+            link.set_up(False)
+            try:
+                wait_for("the loss to be noticed", lambda: state(volume) != "live", 20)
+            finally:
+                link.set_up(True)
+            wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert results
 
 
 @pytest.mark.timeout_s(600)
 def test_connections_killed_under_verify(two_paths, size):
     volume = two_paths()
     device = volume.enable()
-    job = fio.start(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB, depth=4))
-    for turn in range(size.rounds(8, 50)):
-        time.sleep(0.4)
-        network.kill_connections(by_target=turn % 2 == 1)
-        wait_for("both paths", lambda: state(volume) == "live", 60)
-    assert fio.finish(job).errors() == 0
+    with fio.meanwhile(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB,
+                                                    depth=4)) as results:
+        for turn in range(size.rounds(8, 50)):
+            time.sleep(0.4)
+            network.kill_connections(by_target=turn % 2 == 1)
+            wait_for("both paths", lambda: state(volume) == "live", 60)
+    assert results
 
 
 def test_proof_under_load(two_paths):
