@@ -23,7 +23,7 @@ def attempt(lab, name):
         return SCENARIOS[name](lab) or {}, ""
     except Failed as error:
         lab.abandon()
-        return {}, str(error)
+        return {}, f"{error}\n{lab.words()}"
 
 
 def run(lab, name):

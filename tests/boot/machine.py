@@ -53,7 +53,7 @@ def connected(path, machine):
             link.connect(str(path))
             return link
         time.sleep(0.1)
-    raise Failed(f"QEMU does not start\n{machine.words()}")
+    raise Failed("QEMU does not start")
 
 
 class Agent:
@@ -188,19 +188,14 @@ class Machine:
         try:
             self.process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            raise Failed(f"{how}: the machine is still there after {timeout_s} s\n"
-                         f"{self.words()}") from None
+            raise Failed(f"{how}: the machine is still there after {timeout_s} s") from None
         self.records.join(timeout=START_S)
         stopped = STOPPED.search(self.console.read_bytes()[begin:])
         if not stopped:
-            raise Failed(f"{how}: the machine does not end in good order\n{self.words()}")
+            raise Failed(f"{how}: the machine does not end in good order")
         return float(stopped[2]) - float(stopped[1])
 
     def kill(self):
         if not self.ended():
             self.process.kill()
         self.process.wait()
-
-    def words(self):
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(lines[-40:])

@@ -27,6 +27,7 @@ SHARED_LUN, OWN_LUN, LATE_LUN = 4, 6, 8
 MUTE_PORT = 3262
 MUTE_PORTAL = f"{outside.ADDRESS}:{MUTE_PORT}"
 SECOND_START_S = 60
+WORDS_LINES = 40
 
 
 class Lab:
@@ -64,6 +65,11 @@ class Lab:
 
     def console_size(self):
         return self.console.stat().st_size
+
+    def words(self):
+        """The last ones of QEMU, and of the machine."""
+        return "\n".join(line for log in (self.log, self.console) for line in log.read_text(
+            encoding="utf-8", errors="replace").splitlines()[-WORDS_LINES:])
 
     def emulator_failed(self, since):
         """Since the console had this size."""
