@@ -44,6 +44,8 @@ LUN_BYTES = 64 * MIB
 #: I/O before a loss, so that it is one of a path at work.
 RUN_S = 0.5
 WAIT_S = 180
+#: A write that is to wait for its own path must be in flight when that is lost; between two it is not.
+TRIES = 50
 #: README of open-iscsi, 8.1, with the ping of its iscsid.conf; the replacement time-out is the
 #: fast_io_fail_tmo that multipath-tools sets by default.
 RECOMMENDED = {
@@ -240,7 +242,7 @@ class Round(NamedTuple):
     link: object
 
     def take(self):
-        """Seconds of a reader and a writer, {"read": ..., "write": ...}."""
+        """Seconds of a reader and a writer, {"read": ..., "write": ...}, or nothing: see measured()."""
         streams = [Stream(self.stack.device, way) for way in ("read", "write")]
         with contextlib.ExitStack() as cleanup:
             for stream in streams:
@@ -252,17 +254,23 @@ class Round(NamedTuple):
             return self.measured(*streams)
 
     def measured(self, reader, writer):
+        """Nothing with fence=path when the writer goes on: none of its writes was in flight."""
         before, lost_ns = self.stack.losses(), time.monotonic_ns()
-        waits = self.fence == "path" and not self.loss.own_way_back
+        own_path = self.fence == "path"
+        waits = own_path and not self.loss.own_way_back
         with contextlib.ExitStack() as cleanup:
             cleanup.callback(self.loss.heal, self.link)
             self.loss.lose(self.link)
             wait_for("the loss to be noticed", lambda: self.stack.noticed(before), WAIT_S, 0.005)
+            written = writer.completed()
             reader.wait_going()
+            if own_path and writer.completed() != written:
+                return None
+            found = {"read": reader.pause_s(lost_ns)}
             if not waits:
                 writer.wait_going()
-            found = {"read": reader.pause_s(lost_ns), "write": writer.pause_s(lost_ns)}
-            healed_ns = time.monotonic_ns()
+                found["write"] = writer.pause_s(lost_ns)
+        healed_ns = time.monotonic_ns()
         if waits:
             writer.wait_going()
             found["write"] = writer.first_s(healed_ns)
@@ -310,12 +318,20 @@ class Lab:
                 if only in ("", stack.name)]
 
 
+def take_round(stack, fence, loss, link):
+    for _ in range(TRIES):
+        stack.wait_whole()
+        stack.fence(fence)
+        found = Round(stack, fence, loss, link).take()
+        if found:
+            return found
+    raise LabError(f"{loss.name}: no write was in flight, {TRIES} times")
+
+
 def measure_losses(lab, stack, fence, losses, rounds):
     for loss in losses:
         for number in range(rounds):
-            stack.wait_whole()
-            stack.fence(fence)
-            found = Round(stack, fence, loss, lab.network.links[0]).take()
+            found = take_round(stack, fence, loss, lab.network.links[0])
             for way, row in TAKEN[fence].items():
                 job = f"{row.name} {loss.name}"
                 say(f"{job:26} {stack.name:8} {found[way]:.3f} s")
