@@ -115,17 +115,6 @@ void istripe_cursor_advance(struct istripe_cursor *cursor, const struct istripe_
 	}
 }
 
-static void segment_copy_in(const struct bio_vec *segment, const u8 *from)
-{
-	struct bio_vec part;
-	u32 done;
-
-	for (done = 0; done < segment->bv_len; done += part.bv_len) {
-		part = istripe_segment_in_page(segment, done);
-		memcpy_to_page(part.bv_page, part.bv_offset, from + done, part.bv_len);
-	}
-}
-
 u32 istripe_data_digest(u32 running, const struct bio_vec *segment)
 {
 	struct bio_vec part;
@@ -141,14 +130,17 @@ u32 istripe_data_digest(u32 running, const struct bio_vec *segment)
 	return running;
 }
 
-static void segment_copy_out(const struct bio_vec *segment, u8 *to)
+static void segment_copy(const struct bio_vec *segment, u8 *buffer, bool out)
 {
 	struct bio_vec part;
 	u32 done;
 
 	for (done = 0; done < segment->bv_len; done += part.bv_len) {
 		part = istripe_segment_in_page(segment, done);
-		memcpy_from_page(to + done, part.bv_page, part.bv_offset, part.bv_len);
+		if (out)
+			memcpy_from_page(buffer + done, part.bv_page, part.bv_offset, part.bv_len);
+		else
+			memcpy_to_page(part.bv_page, part.bv_offset, buffer + done, part.bv_len);
 	}
 }
 
@@ -162,10 +154,7 @@ static void cursor_copy(struct istripe_cursor *cursor, const struct istripe_data
 		step = istripe_cursor_segment(cursor, data, bytes, &segment);
 		if (WARN_ON_ONCE(!step))
 			return;
-		if (out)
-			segment_copy_out(&segment, buffer);
-		else
-			segment_copy_in(&segment, buffer);
+		segment_copy(&segment, buffer, out);
 		istripe_cursor_advance(cursor, data, step);
 		buffer += step;
 		bytes -= step;
