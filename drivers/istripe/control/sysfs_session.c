@@ -352,44 +352,32 @@ static struct kernfs_node *node_below(struct kernfs_node *dir, const char *name)
 	return node;
 }
 
-static struct kernfs_node *node_of_index(struct kernfs_node *dir, u32 index)
+/* @index: the name of a directory in @dir that has @file; NULL: @dir has it. */
+static void file_notify(struct kobject *path_kobj, const char *dir, const char *index,
+			const char *file)
 {
-	char name[12];
+	struct kernfs_node *node = kernfs_find_and_get(path_kobj->sd, dir);
 
-	snprintf(name, sizeof(name), "%u", index);
-	return node_below(dir, name);
-}
-
-static void file_notify(struct kernfs_node *dir, const char *name)
-{
-	struct kernfs_node *file = dir ? kernfs_find_and_get(dir, name) : NULL;
-
-	if (file)
-		kernfs_notify(file);
-	kernfs_put(file);
-}
-
-static void conn_notify(struct kobject *path_kobj, u32 index)
-{
-	struct kernfs_node *dir = node_of_index(kernfs_find_and_get(path_kobj->sd, "connections"),
-						index);
-
-	file_notify(dir, "state");
-	kernfs_put(dir);
+	if (index)
+		node = node_below(node, index);
+	node = node_below(node, file);
+	if (node)
+		kernfs_notify(node);
+	kernfs_put(node);
 }
 
 void istripe_sysfs_session_notify(struct kobject *path_kobj, const struct istripe_nexus *nexus)
 {
 	u32 i, index = nexus->index, end = index ? index + 1 : READ_ONCE(nexus->path->nexus_count);
-	struct kernfs_node *dir;
+	const char *dir = index ? "sessions" : "session";
+	char name[12];
 
-	dir = kernfs_find_and_get(path_kobj->sd, index ? "sessions" : "session");
-	if (index)
-		dir = node_of_index(dir, index);
-	file_notify(dir, "path_state");
-	file_notify(dir, "state");
-	kernfs_put(dir);
+	snprintf(name, sizeof(name), "%u", index);
+	file_notify(path_kobj, dir, index ? name : NULL, "path_state");
+	file_notify(path_kobj, dir, index ? name : NULL, "state");
 	/* The first session may have the connections of all places. */
-	for (i = index; i < end; i++)
-		conn_notify(path_kobj, i);
+	for (i = index; i < end; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		file_notify(path_kobj, "connections", name, "state");
+	}
 }
