@@ -70,12 +70,7 @@ void istripe_chap_hashes_free(struct istripe_chap_hashes *hashes);
 struct istripe_login_buffers *
 istripe_login_buffers_alloc(const struct istripe_chap_hashes *hashes);
 
-/**
- * istripe_login_take() - take the credentials that a path has now, all at a time
- * @buffers: that the next logins are with
- * @path: the path's parameters
- * Context: any but hard interrupts.
- */
+/* Takes the credentials that the path has now, all at a time, for the next logins. */
 void istripe_login_take(struct istripe_login_buffers *buffers,
 			const struct istripe_path_params *path);
 
