@@ -131,7 +131,6 @@ static const struct {
 	{ "WRITE ATOMIC(16) FUA", write_atomic16_fua,
 	  { 0x9c, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xb, 0xc, 0, 0 } },
 	{ "SYNCHRONIZE CACHE(16)", synchronize_cache16, { 0x91 } },
-	{ "UNMAP", istripe_cdb_unmap, { 0x42, [8] = 24 } },
 	{ "WRITE SAME(16)", write_same16_plain,
 	  { 0x93, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0 } },
 	{ "WRITE SAME(16) without UNMAP again", write_same16_keep,
@@ -172,17 +171,21 @@ static void cdb_table(struct kunit *test)
 	}
 }
 
-/* The whole parameter list of UNMAP: header, then one descriptor, SBC-4 table 123. */
-static void cdb_unmap_parameter(struct kunit *test)
+/* With its whole parameter list: header, then one descriptor, SBC-4 table 123. */
+static void cdb_unmap(struct kunit *test)
 {
+	static const u8 want_cdb[ISTRIPE_CDB_BYTES] = { 0x42, [8] = 24 };
 	static const u8 want[ISTRIPE_UNMAP_PARAMETER_BYTES] = {
 		0, 22, 0, 16, 0, 0, 0, 0,
 		1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0, 0, 0, 0,
 	};
-	u8 list[ISTRIPE_UNMAP_PARAMETER_BYTES + 1];
+	u8 cdb[ISTRIPE_CDB_BYTES + 1], list[ISTRIPE_UNMAP_PARAMETER_BYTES + 1];
 
+	memset(cdb, 0xff, sizeof(cdb));
 	memset(list, 0xff, sizeof(list));
-	istripe_cdb_unmap_parameter(list, LBA, BLOCKS);
+	istripe_cdb_unmap(cdb, list, LBA, BLOCKS);
+	KUNIT_EXPECT_MEMEQ(test, cdb, want_cdb, sizeof(want_cdb));
+	KUNIT_EXPECT_EQ(test, cdb[sizeof(want_cdb)], 0xff);
 	KUNIT_EXPECT_MEMEQ(test, list, want, sizeof(want));
 	KUNIT_EXPECT_EQ(test, list[sizeof(want)], 0xff);
 }
@@ -220,10 +223,9 @@ static void cdb_set_target_port_groups(struct kunit *test)
 	static const u8 wanted_list[] = { 0, 0, 0, 0, 1, 0, 2, 3 };
 	u8 cdb[ISTRIPE_CDB_BYTES], list[ISTRIPE_PORT_GROUP_PARAMETER_BYTES];
 
-	istripe_cdb_set_target_port_groups(cdb);
-	KUNIT_EXPECT_EQ(test, memcmp(cdb, wanted, sizeof(cdb)), 0);
 	memset(list, 0xff, sizeof(list));
-	istripe_cdb_target_port_group(list, 0x203, 1);
+	istripe_cdb_set_target_port_group(cdb, list, 0x203, 1);
+	KUNIT_EXPECT_EQ(test, memcmp(cdb, wanted, sizeof(cdb)), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(list, wanted_list, sizeof(list)), 0);
 }
 
@@ -267,17 +269,16 @@ static void cdb_range_random(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 2, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(cdb + 10, 4), (u64)blocks);
 		cdb_expect_range(test, cdb, list, lba, blocks);
-		istripe_cdb_unmap_parameter(list, lba, blocks);
+		istripe_cdb_unmap(cdb, list, lba, blocks);
 		KUNIT_ASSERT_EQ(test, read_be(list + 8, 8), lba);
 		KUNIT_ASSERT_EQ(test, read_be(list + 16, 4), (u64)blocks);
-		istripe_cdb_unmap(cdb);
 		cdb_expect_range(test, cdb, list, lba, blocks);
 	}
 }
 
 static struct kunit_case cdb_cases[] = {
 	KUNIT_CASE(cdb_table),
-	KUNIT_CASE(cdb_unmap_parameter),
+	KUNIT_CASE(cdb_unmap),
 	KUNIT_CASE(cdb_reserve),
 	KUNIT_CASE(cdb_set_target_port_groups),
 	KUNIT_CASE(cdb_range_random),

@@ -215,9 +215,8 @@ static int handover_send(struct istripe_nexus *nexus)
 		.deadline = jiffies + msecs_to_jiffies(ANSWER_MS),
 	};
 
-	istripe_cdb_set_target_port_groups(cdb);
-	istripe_cdb_target_port_group(page_address(session->internal.page),
-				      nexus->found.access.group, SCSI_ACCESS_STATE_OPTIMAL);
+	istripe_cdb_set_target_port_group(cdb, page_address(session->internal.page),
+					  nexus->found.access.group, SCSI_ACCESS_STATE_OPTIMAL);
 	return istripe_lun_ask(session, &command);
 }
 

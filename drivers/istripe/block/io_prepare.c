@@ -87,9 +87,9 @@ static void io_prepare_unmap(struct istripe_leg_task *leg_task,
 	struct istripe_task *task = &leg_task->task;
 	const struct istripe_leg *leg = leg_task->leg;
 
-	istripe_cdb_unmap_parameter(leg_task->parameter,
-				    istripe_lun_blocks(&leg->lun, extent->leg_sector),
-				    istripe_lun_blocks(&leg->lun, extent->sectors));
+	istripe_cdb_unmap(task->cdb, leg_task->parameter,
+			  istripe_lun_blocks(&leg->lun, extent->leg_sector),
+			  istripe_lun_blocks(&leg->lun, extent->sectors));
 	leg_task->bvec = (struct bio_vec) {
 		.bv_page = virt_to_page(leg_task->parameter),
 		.bv_offset = offset_in_page(leg_task->parameter),
@@ -97,7 +97,6 @@ static void io_prepare_unmap(struct istripe_leg_task *leg_task,
 	};
 	istripe_data_set_bvec(&task->data, &leg_task->bvec);
 	task->write = true;
-	istripe_cdb_unmap(task->cdb);
 }
 
 static void io_prepare_write_same(struct istripe_leg_task *leg_task,

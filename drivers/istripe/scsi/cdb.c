@@ -56,14 +56,10 @@ void istripe_cdb_write_atomic16(u8 *cdb, u64 lba, u16 blocks)
 	put_unaligned_be16(blocks, cdb + 12);
 }
 
-void istripe_cdb_unmap(u8 *cdb)
+void istripe_cdb_unmap(u8 *cdb, u8 *list, u64 lba, u32 blocks)
 {
 	istripe_cdb_init(cdb, UNMAP);
 	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES, cdb + 7);
-}
-
-void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks)
-{
 	memset(list, 0, ISTRIPE_UNMAP_PARAMETER_BYTES);
 	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES - 2, list);
 	put_unaligned_be16(ISTRIPE_UNMAP_PARAMETER_BYTES - 8, list + 2);
@@ -163,15 +159,11 @@ void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended)
 	put_unaligned_be32(bytes, cdb + 6);
 }
 
-void istripe_cdb_set_target_port_groups(u8 *cdb)
+void istripe_cdb_set_target_port_group(u8 *cdb, u8 *list, u16 group, u8 state)
 {
 	istripe_cdb_init(cdb, MAINTENANCE_OUT);
 	cdb[1] = MO_SET_TARGET_PGS;
 	put_unaligned_be32(ISTRIPE_PORT_GROUP_PARAMETER_BYTES, cdb + 6);
-}
-
-void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state)
-{
 	memset(list, 0, ISTRIPE_PORT_GROUP_PARAMETER_BYTES);
 	list[4] = state;
 	put_unaligned_be16(group, list + 6);

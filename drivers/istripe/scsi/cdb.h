@@ -58,16 +58,11 @@ bool istripe_cdb_has_fua(const u8 *cdb);
 /**
  * istripe_cdb_unmap() - UNMAP with one descriptor, SBC-4 5.39
  * @cdb: 16 bytes
- */
-void istripe_cdb_unmap(u8 *cdb);
-
-/**
- * istripe_cdb_unmap_parameter() - its parameter list
- * @list: ISTRIPE_UNMAP_PARAMETER_BYTES
+ * @list: its parameter list, ISTRIPE_UNMAP_PARAMETER_BYTES
  * @lba: first logical block
  * @blocks: how many
  */
-void istripe_cdb_unmap_parameter(u8 *list, u64 lba, u32 blocks);
+void istripe_cdb_unmap(u8 *cdb, u8 *list, u64 lba, u32 blocks);
 
 /**
  * istripe_cdb_write_same16() - WRITE SAME(16) with a block of data, SBC-4 5.53
@@ -190,18 +185,13 @@ void istripe_cdb_report_target_port_groups(u8 *cdb, u32 bytes, bool extended);
 #define ISTRIPE_PORT_GROUP_PARAMETER_BYTES	8
 
 /**
- * istripe_cdb_set_target_port_groups() - SET TARGET PORT GROUPS for one group, SPC-5 6.45
+ * istripe_cdb_set_target_port_group() - SET TARGET PORT GROUPS for one group, SPC-5 6.45
  * @cdb: 16 bytes
- */
-void istripe_cdb_set_target_port_groups(u8 *cdb);
-
-/**
- * istripe_cdb_target_port_group() - its parameter list
- * @list: ISTRIPE_PORT_GROUP_PARAMETER_BYTES bytes
+ * @list: its parameter list, ISTRIPE_PORT_GROUP_PARAMETER_BYTES
  * @group: target port group
  * @state: SCSI_ACCESS_STATE_... that it is to have
  */
-void istripe_cdb_target_port_group(u8 *list, u16 group, u8 state);
+void istripe_cdb_set_target_port_group(u8 *cdb, u8 *list, u16 group, u8 state);
 
 /**
  * istripe_cdb_start_unit() - START STOP UNIT with START, answered at once, SBC-4 5.31
