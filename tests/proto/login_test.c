@@ -4,6 +4,7 @@
  * authentication, and what happens to those that are not to succeed.
  */
 #include <kunit/test.h>
+#include <compat/unaligned.h>
 
 #include "test_login.h"
 
@@ -95,6 +96,35 @@ static void login_join(struct kunit *test)
 	login_agree(b);
 	b->response.tsih = cpu_to_be16(LOGIN_TSIH + 1);
 	KUNIT_EXPECT_EQ(test, login_answer(b), -EPROTO);
+}
+
+/* Byte for byte, as RFC 7143 section 11.12 draws it. */
+static void login_header(struct kunit *test)
+{
+	u8 should[ISCSI_HDR_LEN] = {
+		0x43, 0x81, [8] = 0x80, 0x12, 0x34, 0x56, 0x78, 0x9a, 0x67, 0x89, 1, 2, 3, 4,
+		0, 3, 0, 0, 0xff, 0xff, 0xff, 0xfe,
+	};
+	struct login_bench *b = &bench;
+
+	login_defaults(b);
+	b->params.tsih = 0x6789;
+	b->stat_sn = 0xb1b2b3b3;
+	KUNIT_ASSERT_EQ(test, login_begin(b), 0);
+	memset(&b->request, 0xff, sizeof(b->request));
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	put_unaligned_be24(b->text_bytes, should + 5);
+	KUNIT_EXPECT_MEMEQ(test, (u8 *)&b->request, should, sizeof(should));
+	login_say(b, "AuthMethod", "None");
+	login_agree(b);
+	KUNIT_ASSERT_EQ(test, login_answer(b), ISTRIPE_LOGIN_SEND_NEXT);
+
+	memset(&b->request, 0xff, sizeof(b->request));
+	KUNIT_ASSERT_EQ(test, login_ask(b), 0);
+	should[1] = 0x87;
+	put_unaligned_be24(b->text_bytes, should + 5);
+	put_unaligned_be32(0xb1b2b3b4, should + 28);
+	KUNIT_EXPECT_MEMEQ(test, (u8 *)&b->request, should, sizeof(should));
 }
 
 /* The target takes its time and several requests. */
@@ -547,6 +577,7 @@ static void login_bad_chap(struct kunit *test)
 static struct kunit_case login_cases[] = {
 	KUNIT_CASE(login_plain),
 	KUNIT_CASE(login_join),
+	KUNIT_CASE(login_header),
 	KUNIT_CASE(login_slow_target),
 	KUNIT_CASE(login_unknown_at_the_end),
 	KUNIT_CASE(login_owed_at_the_end),

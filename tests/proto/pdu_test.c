@@ -23,7 +23,6 @@ union bytes {
 	struct iscsi_nopout nop_out;
 	struct iscsi_tm tm;
 	struct iscsi_logout logout;
-	struct iscsi_login_req login;
 	u8 b[BHS];
 };
 
@@ -162,35 +161,6 @@ static void pdu_logout(struct kunit *test)
 	expect_header(test, &h, should);
 }
 
-static void pdu_login(struct kunit *test)
-{
-	struct istripe_pdu_login l = {
-		.isid = { 0x80, 1, 2, 3, 4, 5 }, .tsih = 0x6789, .cid = 0x1234,
-		.itt = 0x01020304, .cmd_sn = 0xa1a2a3a4, .exp_stat_sn = 0xb1b2b3b4,
-		.data_segment_bytes = 0x2000, .csg = 1, .nsg = 3, .transit = true,
-	};
-	u8 should[BHS] = {
-		0x43, 0x87, 0, 0, 0, 0, 0x20, 0, 0x80, 1, 2, 3, 4, 5, 0x67, 0x89, 1, 2, 3, 4,
-		0x12, 0x34, 0, 0, 0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4,
-	};
-	union bytes h;
-
-	memset(&h, 0xff, sizeof(h));
-	istripe_pdu_encode_login(&h.login, &l);
-	expect_header(test, &h, should);
-
-	/* NSG is reserved without T; T and C exclude each other. */
-	l.transit = false;
-	l.continue_ = true;
-	should[1] = 0x44;
-	istripe_pdu_encode_login(&h.login, &l);
-	expect_header(test, &h, should);
-	l.transit = true;
-	should[1] = 0x87;
-	istripe_pdu_encode_login(&h.login, &l);
-	expect_header(test, &h, should);
-}
-
 /* Everything random: what was put in is found at its place. */
 static void pdu_encode_random(struct kunit *test)
 {
@@ -246,7 +216,6 @@ static struct kunit_case istripe_pdu_cases[] = {
 	KUNIT_CASE(pdu_nop_out),
 	KUNIT_CASE(pdu_task_management),
 	KUNIT_CASE(pdu_logout),
-	KUNIT_CASE(pdu_login),
 	KUNIT_CASE(pdu_encode_random),
 	{}
 };

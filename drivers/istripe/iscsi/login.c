@@ -4,10 +4,12 @@
  * A response is judged in three steps: its header, each key of its text (of all PDUs
  * up to the one without C bit), then the message as a whole.
  */
+#include <asm/byteorder.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/string.h>
+#include <compat/unaligned.h>
 #include <scsi/iscsi_proto.h>
 
 #include "iscsi/login.h"
@@ -253,23 +255,28 @@ int istripe_login_init(struct istripe_login *login, const struct istripe_login_p
 	return login_put_first(login);
 }
 
+/* RFC 7143 11.12; all 48 bytes are written. */
 static void login_encode(const struct istripe_login *login, struct iscsi_login_req *bhs, u32 bytes)
 {
-	struct istripe_pdu_login pdu = {
-		.tsih = login->params.tsih,
-		.cid = login->params.cid,
-		.itt = login->params.itt,
-		.cmd_sn = login->cmd_sn,
-		.exp_stat_sn = login->exp_stat_sn,
-		.csg = login_csg(login),
-		.nsg = login->asked_transit ? login_nsg(login) : 0,
-		.transit = login->asked_transit,
-		.continue_ = login->asked_continue,
-		.data_segment_bytes = bytes,
-	};
+	u8 flags = login_csg(login) << 2;
 
-	memcpy(pdu.isid, login->params.isid, sizeof(pdu.isid));
-	istripe_pdu_encode_login(bhs, &pdu);
+	if (login->asked_transit)
+		flags |= ISCSI_FLAG_LOGIN_TRANSIT | login_nsg(login);
+	else if (login->asked_continue)
+		flags |= ISCSI_FLAG_LOGIN_CONTINUE;
+	*bhs = (struct iscsi_login_req) {
+		.opcode = ISCSI_OP_LOGIN | ISCSI_OP_IMMEDIATE,
+		.flags = flags,
+		.max_version = ISCSI_DRAFT20_VERSION,
+		.min_version = ISCSI_DRAFT20_VERSION,
+		.tsih = cpu_to_be16(login->params.tsih),
+		.itt = (__force itt_t)cpu_to_be32(login->params.itt),
+		.cid = cpu_to_be16(login->params.cid),
+		.cmdsn = cpu_to_be32(login->cmd_sn),
+		.exp_statsn = cpu_to_be32(login->exp_stat_sn),
+	};
+	memcpy(bhs->isid, login->params.isid, sizeof(bhs->isid));
+	put_unaligned_be24(bytes, bhs->dlength);
 }
 
 int istripe_login_request(struct istripe_login *login, struct iscsi_login_req *bhs,

@@ -86,29 +86,6 @@ void istripe_pdu_encode_logout(struct iscsi_logout *bhs, u32 itt)
 	};
 }
 
-void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l)
-{
-	u8 flags = l->csg << 2 & ISCSI_FLAG_LOGIN_CURRENT_STAGE_MASK;
-
-	if (l->transit)
-		flags |= ISCSI_FLAG_LOGIN_TRANSIT | (l->nsg & ISCSI_FLAG_LOGIN_NEXT_STAGE_MASK);
-	else if (l->continue_)
-		flags |= ISCSI_FLAG_LOGIN_CONTINUE;
-	*bhs = (struct iscsi_login_req) {
-		.opcode = ISCSI_OP_LOGIN | ISCSI_OP_IMMEDIATE,
-		.flags = flags,
-		.max_version = ISCSI_DRAFT20_VERSION,
-		.min_version = ISCSI_DRAFT20_VERSION,
-		.tsih = cpu_to_be16(l->tsih),
-		.itt = tag_encode(l->itt),
-		.cid = cpu_to_be16(l->cid),
-		.cmdsn = cpu_to_be32(l->cmd_sn),
-		.exp_statsn = cpu_to_be32(l->exp_stat_sn),
-	};
-	memcpy(bhs->isid, l->isid, sizeof(bhs->isid));
-	put_unaligned_be24(l->data_segment_bytes, bhs->dlength);
-}
-
 static int pdu_refuse(struct istripe_pdu *pdu, const char *problem)
 {
 	pdu->problem = problem;

@@ -66,21 +66,6 @@ struct istripe_pdu_task_management {
 	u8 function;		/* ISCSI_TM_FUNC_* */
 };
 
-/* RFC 7143 11.12; always immediate. */
-struct istripe_pdu_login {
-	u8 isid[6];		/* initiator's part of the session's name */
-	u16 tsih;		/* 0: new session or reinstatement */
-	u16 cid;		/* connection id */
-	u32 itt;		/* tag, the same through the whole login */
-	u32 cmd_sn;	/* first CmdSN of a new session, next one of an old session; not consumed */
-	u32 exp_stat_sn;	/* 0 in the first request, then the next StatSN that we expect */
-	u32 data_segment_bytes;	/* text behind the header */
-	u8 csg;			/* stage now, 0, 1 */
-	u8 nsg;			/* stage wanted next, 0, 1, 3; sent only when @transit */
-	bool transit;		/* T bit */
-	bool continue_;		/* C bit, more text follows; excludes @transit */
-};
-
 /**
  * istripe_pdu_encode_scsi_command() - SCSI Command, RFC 7143 11.3
  * @bhs: 48 bytes, all written
@@ -117,9 +102,6 @@ void istripe_pdu_encode_task_management(struct iscsi_tm *bhs,
  * @itt: tag of this request
  */
 void istripe_pdu_encode_logout(struct iscsi_logout *bhs, u32 itt);
-
-/* Login Request, RFC 7143 11.12. */
-void istripe_pdu_encode_login(struct iscsi_login_req *bhs, const struct istripe_pdu_login *l);
 
 /* SCSI Data-In, RFC 7143 11.7. */
 struct istripe_pdu_data_in {
