@@ -49,14 +49,6 @@ static u32 leg_waiting_ms(struct istripe_leg *leg)
 	return istripe_unserved_ms(leg, &why);
 }
 
-static ssize_t leg_emit_last_error(struct istripe_leg *leg, char *page)
-{
-	struct istripe_reason why;
-
-	istripe_outage_report_why(leg, &why);
-	return sysfs_emit(page, "%s\n", why.text);
-}
-
 static const struct istripe_md *leg_super(const struct istripe_leg *leg)
 {
 	const struct istripe_md *legs = leg->volume->metadata.legs;
@@ -83,7 +75,7 @@ static ssize_t leg_emit_events(const struct istripe_leg *leg, char *page)
 	_row(overlay_bytes, sysfs_emit(page, "%u\n", READ_ONCE(leg->overlays.bytes)))	\
 	_row(retried, sysfs_emit(page, "%lld\n", atomic64_read(&leg->retried)))		\
 	_row(waiting_ms, sysfs_emit(page, "%u\n", leg_waiting_ms(leg)))			\
-	_row(last_error, leg_emit_last_error(leg, page))				\
+	_row(last_error, ISTRIPE_SYSFS_EMIT_REASON(page, istripe_outage_report_why, leg))	\
 	_row(busy_ms, sysfs_emit(page, "%u\n", istripe_allowance_busy_ms(leg)))		\
 	_row(kept_bios, sysfs_emit(page, "%u\n", READ_ONCE(leg->requeue.kept)))		\
 	_row(down_ms, sysfs_emit(page, "%u\n", istripe_outage_report_ms(leg)))		\

@@ -15,6 +15,7 @@
 #include <linux/stringify.h>
 #include <linux/sysfs.h>
 
+#include <istripe/reason.h>
 #include "block/latency.h"
 #include "iscsi/keys.h"
 
@@ -76,6 +77,14 @@ static ssize_t _prefix##_##_name##_show(const struct istripe_sysfs_file *file,	\
 	return _emit;								\
 }										\
 ISTRIPE_SYSFS_FILE(_prefix, _name, 0444, .within = _within, .show = _prefix##_##_name##_show)
+
+/* Writes the reason that @_read, a function of @_object, tells, to page. */
+#define ISTRIPE_SYSFS_EMIT_REASON(_page, _read, _object) ({			\
+	struct istripe_reason why;						\
+										\
+	_read(_object, &why);							\
+	sysfs_emit(_page, "%s\n", why.text);					\
+})
 
 /* Its place in a list of attributes. */
 #define ISTRIPE_SYSFS_ATTR(_prefix, _name)	&_prefix##_file_##_name.attr,

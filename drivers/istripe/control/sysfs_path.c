@@ -43,14 +43,6 @@ static ssize_t path_locked(const struct istripe_sysfs_file *file, void *object, 
 	return ret;
 }
 
-static ssize_t path_emit_last_error(const struct istripe_path *path, char *page)
-{
-	struct istripe_reason why;
-
-	istripe_path_last_error(path, &why);
-	return sysfs_emit(page, "%s\n", why.text);
-}
-
 static bool path_may_fence_nexus(const struct istripe_nexus *nexus,
 				 const struct istripe_path *through)
 {
@@ -165,7 +157,8 @@ static u32 path_next_login_ms(const struct istripe_path *path)
 #define PATH_FILES(_row)								\
 	_row(state, path_section,							\
 	     sysfs_emit(page, "%s\n", istripe_path_state_name(istripe_path_state(path))))	\
-	_row(last_error, path_section, path_emit_last_error(path, page))		\
+	_row(last_error, path_section,							\
+	     ISTRIPE_SYSFS_EMIT_REASON(page, istripe_path_last_error, path))		\
 	_row(holding, path_section, sysfs_emit(page, "%s\n", istripe_path_holding(path)))	\
 	_row(access_state, path_locked,							\
 	     path_emit_access("%s", istripe_alua_state_name(path->nexuses[0]->access.state)))	\

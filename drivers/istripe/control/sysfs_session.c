@@ -15,7 +15,6 @@
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
-#include <istripe/reason.h>
 #include "block/last_error.h"
 #include "block/nexus.h"
 #include "block/path.h"
@@ -78,19 +77,11 @@ static u64 session_commands_sent(const struct istripe_session *session)
 
 SESSION_FILES(SESSION_FILE)
 
-static ssize_t nexus_emit_last_error(struct istripe_nexus *nexus, char *page)
-{
-	struct istripe_reason why;
-
-	istripe_last_error_read(nexus, &why);
-	return sysfs_emit(page, "%s\n", why.text);
-}
-
 /* Of what brings the session up again and again: there whether or not there is a session. */
 #define NEXUS_FILES(_row)								\
 	_row(path_state, sysfs_emit(page, "%s\n", istripe_state_name(&istripe_nexus_states,	\
 								     READ_ONCE(nexus->state))))	\
-	_row(last_error, nexus_emit_last_error(nexus, page))				\
+	_row(last_error, ISTRIPE_SYSFS_EMIT_REASON(page, istripe_last_error_read, nexus))	\
 	_row(reconnects, sysfs_emit(page, "%llu\n", READ_ONCE(nexus->reconnects)))	\
 	_row(faults, sysfs_emit(page, "%llu\n", READ_ONCE(nexus->faults)))
 
