@@ -282,10 +282,6 @@ static void volume_release(struct config_item *item)
 	kfree(volume);
 }
 
-static struct configfs_item_operations volume_item_ops = {
-	.release = volume_release,
-};
-
 static struct configfs_attribute *volume_attrs[] = {
 	ISTRIPE_VOLUME_SETTINGS(VOLUME_ATTR)
 	&volume_attr_enable,
@@ -294,12 +290,7 @@ static struct configfs_attribute *volume_attrs[] = {
 	&volume_attr_phase,
 	NULL,
 };
-
-static const struct config_item_type volume_type = {
-	.ct_item_ops = &volume_item_ops,
-	.ct_attrs = volume_attrs,
-	.ct_owner = THIS_MODULE,
-};
+ISTRIPE_DIR_TYPE(volume);
 
 /* Partition 1 of volume db has the link /dev/istripe/db-part1. */
 static bool is_of_partition(const char *name)

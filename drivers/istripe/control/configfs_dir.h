@@ -217,4 +217,16 @@ static ssize_t _dir##_##_name##_store(struct config_item *item, const char *page
 #define ISTRIPE_DIR_FILE_shown		ISTRIPE_DIR_FILE_fixed
 #define ISTRIPE_DIR_FILE_live		ISTRIPE_DIR_FILE_fixed
 
+/* @_dir_type: of a directory with the files of @_dir_attrs, which @_dir_release() ends. */
+#define ISTRIPE_DIR_TYPE(_dir)								\
+static struct configfs_item_operations _dir##_item_ops = {				\
+	.release = _dir##_release,							\
+};											\
+											\
+static const struct config_item_type _dir##_type = {					\
+	.ct_item_ops = &_dir##_item_ops,						\
+	.ct_attrs = _dir##_attrs,							\
+	.ct_owner = THIS_MODULE,							\
+}
+
 #endif

@@ -139,21 +139,12 @@ static void leg_release(struct config_item *item)
 	kvfree(istripe_dir_of(item)->leg);
 }
 
-static struct configfs_item_operations leg_item_ops = {
-	.release = leg_release,
-};
-
 static struct configfs_attribute *leg_attrs[] = {
 	ISTRIPE_LEG_SETTINGS(LEG_ATTR)
 	&leg_attr_unfenced,
 	NULL,
 };
-
-static const struct config_item_type leg_type = {
-	.ct_item_ops = &leg_item_ops,
-	.ct_attrs = leg_attrs,
-	.ct_owner = THIS_MODULE,
-};
+ISTRIPE_DIR_TYPE(leg);
 
 static struct istripe_volume_dir *legs_group_volume(struct config_group *group)
 {

@@ -48,21 +48,12 @@ static void path_release(struct config_item *item)
 	kfree_sensitive(istripe_dir_of(item)->path);
 }
 
-static struct configfs_item_operations path_item_ops = {
-	.release = path_release,
-};
-
 static struct configfs_attribute *path_attrs[] = {
 	ISTRIPE_PATH_SETTINGS(PATH_ATTR)
 	&path_attr_enable,
 	NULL,
 };
-
-static const struct config_item_type path_type = {
-	.ct_item_ops = &path_item_ops,
-	.ct_attrs = path_attrs,
-	.ct_owner = THIS_MODULE,
-};
+ISTRIPE_DIR_TYPE(path);
 
 static struct istripe_leg_dir *paths_group_leg(struct config_group *group)
 {
