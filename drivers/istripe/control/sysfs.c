@@ -202,7 +202,7 @@ static int leg_dirs_add(struct volume_tree *tree, struct kobject *parent, struct
 	struct istripe_path *path;
 	int ret = 0;
 
-	dir = istripe_sysfs_dir_add_index(&tree->dirs, &leg_dir_type, parent, leg, leg->index);
+	dir = istripe_sysfs_dir_add(&tree->dirs, &leg_dir_type, parent, leg, "%u", leg->index);
 	if (IS_ERR(dir))
 		return PTR_ERR(dir);
 	istripe_events_add_leg(tree->events, leg->index, &dir->kobj);

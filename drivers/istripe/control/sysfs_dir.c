@@ -77,13 +77,18 @@ const struct kobj_type istripe_sysfs_dir_plain_type = {
 struct istripe_sysfs_dir *istripe_sysfs_dir_add(struct list_head *tree,
 						const struct kobj_type *type,
 						struct kobject *parent, void *object,
-						const char *name)
+						const char *fmt, ...)
 {
 	struct istripe_sysfs_dir *dir = kzalloc(sizeof(*dir), GFP_KERNEL);
+	char name[16];	/* "connections" is the longest */
+	va_list args;
 	int ret;
 
 	if (!dir)
 		return ERR_PTR(-ENOMEM);
+	va_start(args, fmt);
+	vscnprintf(name, sizeof(name), fmt, args);
+	va_end(args);
 	dir->object = object;
 	ret = kobject_init_and_add(&dir->kobj, type, parent, "%s", name);
 	if (ret) {
@@ -92,17 +97,6 @@ struct istripe_sysfs_dir *istripe_sysfs_dir_add(struct list_head *tree,
 	}
 	list_add_tail(&dir->entry, tree);
 	return dir;
-}
-
-struct istripe_sysfs_dir *istripe_sysfs_dir_add_index(struct list_head *tree,
-						      const struct kobj_type *type,
-						      struct kobject *parent, void *object,
-						      u32 index)
-{
-	char name[12];
-
-	scnprintf(name, sizeof(name), "%u", index);
-	return istripe_sysfs_dir_add(tree, type, parent, object, name);
 }
 
 void istripe_sysfs_dirs_remove(struct list_head *tree)

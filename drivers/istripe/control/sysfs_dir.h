@@ -140,15 +140,11 @@ static const struct kobj_type _prefix##_dir_type = {				\
 }
 
 /* Makes a directory in @parent with the files of @type, and puts it on the list @tree. */
+__printf(5, 6)
 struct istripe_sysfs_dir *istripe_sysfs_dir_add(struct list_head *tree,
 						const struct kobj_type *type,
 						struct kobject *parent, void *object,
-						const char *name);
-
-struct istripe_sysfs_dir *istripe_sysfs_dir_add_index(struct list_head *tree,
-						      const struct kobj_type *type,
-						      struct kobject *parent, void *object,
-						      u32 index);
+						const char *fmt, ...);
 
 /*
  * Children are behind their parents on the list. Sleeps until no callback is running, so must not

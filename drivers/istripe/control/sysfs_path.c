@@ -261,7 +261,7 @@ int istripe_sysfs_path_dirs_add(struct kobject *parent, struct istripe_path *pat
 {
 	struct istripe_sysfs_dir *dir;
 
-	dir = istripe_sysfs_dir_add_index(&path->sysfs_dirs, &path_dir_type, parent, path,
-					  path->index);
+	dir = istripe_sysfs_dir_add(&path->sysfs_dirs, &path_dir_type, parent, path, "%u",
+				    path->index);
 	return IS_ERR(dir) ? PTR_ERR(dir) : istripe_sysfs_session_dirs_add(path);
 }

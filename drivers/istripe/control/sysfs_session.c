@@ -282,8 +282,8 @@ static int conn_dirs_add(struct kobject *parent, struct istripe_path *path)
 	for (i = 0; i < path->nexus_count; i++) {
 		place = &path->places[i];
 		*place = (struct istripe_conn_place) { .path = path, .index = i };
-		dir = istripe_sysfs_dir_add_index(&path->sysfs_session_dirs, &conn_dir_type, parent,
-						  place, i);
+		dir = istripe_sysfs_dir_add(&path->sysfs_session_dirs, &conn_dir_type, parent,
+					    place, "%u", i);
 		if (IS_ERR(dir))
 			return PTR_ERR(dir);
 	}
@@ -306,8 +306,8 @@ static int session_dirs_add(struct kobject *parent, struct istripe_path *path)
 		return PTR_ERR(dir);
 	parent = &dir->kobj;
 	for (i = 1; i < path->nexus_count; i++) {
-		dir = istripe_sysfs_dir_add_index(sysfs_dirs, &session_dir_type, parent,
-						  path->nexuses[i], i);
+		dir = istripe_sysfs_dir_add(sysfs_dirs, &session_dir_type, parent,
+					    path->nexuses[i], "%u", i);
 		if (IS_ERR(dir))
 			return PTR_ERR(dir);
 	}
