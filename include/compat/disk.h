@@ -26,20 +26,10 @@
 #define istripe_compat_opened		gendisk
 #define istripe_compat_open_mode_t	blk_mode_t
 #define ISTRIPE_COMPAT_OPEN_WRITE	BLK_OPEN_WRITE
-
-static inline struct gendisk *istripe_compat_opened_disk(struct istripe_compat_opened *opened)
-{
-	return opened;
-}
 #else
 #define istripe_compat_opened		block_device
 #define istripe_compat_open_mode_t	fmode_t
 #define ISTRIPE_COMPAT_OPEN_WRITE	FMODE_WRITE
-
-static inline struct gendisk *istripe_compat_opened_disk(struct istripe_compat_opened *opened)
-{
-	return opened->bd_disk;
-}
 #endif
 
 static inline bool istripe_compat_opens_to_write(istripe_compat_open_mode_t mode)
@@ -50,19 +40,14 @@ static inline bool istripe_compat_opens_to_write(istripe_compat_open_mode_t mode
 /* The first parameter of the function that tells a disk's geometry. */
 #ifdef ISTRIPE_HAVE_GETGEO_GENDISK
 #define istripe_compat_measured		gendisk
-
-static inline sector_t istripe_compat_measured_sectors(struct istripe_compat_measured *measured)
-{
-	return get_capacity(measured);
-}
 #else
 #define istripe_compat_measured		block_device
-
-static inline sector_t istripe_compat_measured_sectors(struct istripe_compat_measured *measured)
-{
-	return get_capacity(measured->bd_disk);
-}
 #endif
+
+/* The disk that either of these two parameters stands for. */
+#define istripe_compat_disk_of(parameter)						\
+	__builtin_choose_expr(__same_type(*(parameter), struct gendisk), (parameter),	\
+			      ((struct block_device *)(parameter))->bd_disk)
 
 struct istripe_disk_limits {
 	u32 logical_block_bytes;

@@ -39,7 +39,7 @@ static DEFINE_IDA(istripe_ids);
  */
 static int volume_open(struct istripe_compat_opened *opened, istripe_compat_open_mode_t mode)
 {
-	const struct istripe_volume *volume = istripe_compat_opened_disk(opened)->queue->queuedata;
+	const struct istripe_volume *volume = istripe_compat_disk_of(opened)->queue->queuedata;
 
 	if (READ_ONCE(volume->closing))
 		return -ENXIO;
@@ -52,7 +52,7 @@ static int volume_getgeo(struct istripe_compat_measured *measured, struct hd_geo
 {
 	geometry->heads = 64;
 	geometry->sectors = 32;
-	geometry->cylinders = istripe_compat_measured_sectors(measured) >> 11;
+	geometry->cylinders = get_capacity(istripe_compat_disk_of(measured)) >> 11;
 	return 0;
 }
 
