@@ -33,7 +33,7 @@ static const struct key_row {
 	{ ISTRIPE_KEY_IFMARKER, "IFMarker", 0, 1, 0, 0 },
 	{ ISTRIPE_KEY_OFMARKER, "OFMarker", 0, 1, 0, 0 },
 	{ ISTRIPE_KEY_ISCSI_PROTOCOL_LEVEL, "iSCSIProtocolLevel", 0, 31, 1, 1 },
-	{ ISTRIPE_KEY_TASK_REPORTING, "TaskReporting", 0, 2, 0, 0 },
+	{ ISTRIPE_KEY_TASK_REPORTING, "TaskReporting", 0, 0, 0, 0 },
 };
 
 static void keys_table(struct kunit *test)
@@ -155,7 +155,7 @@ static const struct shown_row {
 	{ ISTRIPE_KEY_HEADER_DIGEST, ISTRIPE_DIGEST_NONE_CRC32C, "None,CRC32C" },
 	{ ISTRIPE_KEY_MAX_BURST_LENGTH, 262144, "262144" },
 	{ ISTRIPE_KEY_DEFAULT_TIME2WAIT, 0, "0" },
-	{ ISTRIPE_KEY_TASK_REPORTING, 1, "ResponseFence" },
+	{ ISTRIPE_KEY_TASK_REPORTING, 0, "RFC3720" },
 };
 
 static void keys_format(struct kunit *test)

@@ -41,12 +41,12 @@ static const struct reference {
 	{ ISTRIPE_KEY_IFMARKER, "IFMarker", '&', 0, 1, 0, .never = true },
 	{ ISTRIPE_KEY_OFMARKER, "OFMarker", '&', 0, 1, 0, .never = true },
 	{ ISTRIPE_KEY_ISCSI_PROTOCOL_LEVEL, "iSCSIProtocolLevel", '<', 0, 31, 1, .shy = true },
-	{ ISTRIPE_KEY_TASK_REPORTING, "TaskReporting", 'l', 0, 2, 0, .shy = true },
+	{ ISTRIPE_KEY_TASK_REPORTING, "TaskReporting", 'l', 0, 0, 0, .shy = true },
 };
 
 /* The words that an offer of a list admits, in order; and the value of each word. */
 static const char * const digest_offers[] = { "None", "CRC32C", "CRC32C,None", "None,CRC32C" };
-static const char * const report_offers[] = { "RFC3720", "ResponseFence", "FastAbort" };
+static const char * const report_offers[] = { "RFC3720" };
 
 /* NULL: the target says nothing. */
 static const char * const words[] = {

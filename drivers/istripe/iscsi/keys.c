@@ -19,15 +19,8 @@ static const struct istripe_key_choice digest_choices[] = {
 	},
 };
 
-static const struct istripe_key_choice task_reporting_choices[] = {
-	[ISTRIPE_TASK_REPORTING_RFC3720] = { "RFC3720", BIT(ISTRIPE_TASK_REPORTING_RFC3720) },
-	[ISTRIPE_TASK_REPORTING_RESPONSE_FENCE] = {
-		"ResponseFence", BIT(ISTRIPE_TASK_REPORTING_RESPONSE_FENCE)
-	},
-	[ISTRIPE_TASK_REPORTING_FAST_ABORT] = {
-		"FastAbort", BIT(ISTRIPE_TASK_REPORTING_FAST_ABORT)
-	},
-};
+/* ResponseFence and FastAbort are never offered. */
+static const struct istripe_key_choice task_reporting_choices[] = { { "RFC3720", BIT(0) } };
 
 #define DIGEST_ROW(_name) {						\
 	.name = _name,							\
@@ -127,7 +120,6 @@ static const struct istripe_key_rule key_rules[ISTRIPE_KEY_COUNT] = {
 		.name = "TaskReporting", .range = "RFC3720",
 		.type = ISTRIPE_KEY_TYPE_LIST,
 		.flags = ISTRIPE_KEY_LEADING | ISTRIPE_KEY_SPARING | ISTRIPE_KEY_FIXED,
-		.max = ISTRIPE_TASK_REPORTING_FAST_ABORT,
 		.choices = task_reporting_choices,
 		.choice_count = ARRAY_SIZE(task_reporting_choices),
 	},

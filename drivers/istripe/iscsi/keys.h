@@ -45,13 +45,6 @@ enum istripe_digest {
 	ISTRIPE_DIGEST_NONE_CRC32C = 3,		/* offer only: "None,CRC32C" */
 };
 
-/* Values of TaskReporting, RFC 7143 section 13.23. */
-enum istripe_task_reporting {
-	ISTRIPE_TASK_REPORTING_RFC3720 = 0,
-	ISTRIPE_TASK_REPORTING_RESPONSE_FENCE = 1,
-	ISTRIPE_TASK_REPORTING_FAST_ABORT = 2,
-};
-
 /* R2Ts of one task that there is room for: the most that MaxOutstandingR2T comes to. */
 #define ISTRIPE_KEY_R2T_MAX	16
 
