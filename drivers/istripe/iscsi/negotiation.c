@@ -128,13 +128,14 @@ static bool value_is_reserved(const struct istripe_text_pair *p)
 
 /*
  * A boolean or a number in the range of the RFC; the same for offers and answers. With a tolerance,
- * a number above the range counts as its maximum.
+ * and of what the target declares, a number above the range counts as its maximum.
  */
 static int value_parse(struct istripe_negotiation *n, u32 key, const struct istripe_text_pair *p,
 		       u32 *value)
 {
 	const struct istripe_key_rule *rule = istripe_key_rule(key);
-	u32 max = rule->tolerance ? U32_MAX : rule->max;
+	bool tolerant = rule->tolerance || rule->type == ISTRIPE_KEY_TYPE_PEER;
+	u32 max = tolerant ? U32_MAX : rule->max;
 	bool yes;
 
 	if (rule->type == ISTRIPE_KEY_TYPE_AND || rule->type == ISTRIPE_KEY_TYPE_OR) {
@@ -237,14 +238,10 @@ static int answer_take(struct istripe_negotiation *n, u32 key, const struct istr
 static int declaration_take(struct istripe_negotiation *n, u32 key,
 			    const struct istripe_text_pair *p)
 {
-	const struct istripe_key_rule *rule = istripe_key_rule(key);
 	u32 value;
+	int err = value_parse(n, key, p, &value);
 
-	/* More than the RFC allows bounds us as little as its maximum. */
-	if (istripe_text_parse_number(p, rule->min, U32_MAX, &value))
-		return negotiation_broken(n, "target sent %s=%.32s, not a number from %u to %u",
-					  p->key, p->value, rule->min, rule->max);
-	return agree(n, key, min(value, n->offer.value[key]));
+	return err ?: agree(n, key, min(value, n->offer.value[key]));
 }
 
 /* The acceptor takes the first of the offered values that it supports: section 6.2.1. */
@@ -316,13 +313,8 @@ static bool name_is_of_login(const char *name)
 		"AuthMethod", "InitiatorAlias", "InitiatorName", "SendTargets", "SessionType",
 		"TargetAddress", "TargetAlias", "TargetName", "TargetPortalGroupTag",
 	};
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!strcmp(names[i], name))
-			return true;
-	}
-	return !strncmp(name, "CHAP_", strlen("CHAP_"));
+	return match_string(names, ARRAY_SIZE(names), name) >= 0 || str_has_prefix(name, "CHAP_");
 }
 
 /* The intervals of markers, which are never used: section 13.25. */
