@@ -12,7 +12,6 @@ import random
 import threading
 import time
 import types
-from pathlib import Path
 
 import pytest
 
@@ -20,6 +19,7 @@ from lab import lio, network, storage
 from lab.disk import Direct, noise, same
 from lab.ghost import Write, volume_over
 from lab.shell import on_failure, read, wait_for, write
+from lab.tracing import traced
 from scripted.alua import OPTIMIZED, STANDBY, Groups
 from scripted.scenario import HONEST, Scenario, silence
 from scripted.scsi import (
@@ -35,7 +35,6 @@ from scripted.scsi import (
 from scripted.volatile import VolatileDisk
 
 KIB, MIB = 1 << 10, 1 << 20
-TRACING = Path("/sys/kernel/tracing")
 REPORTED = "the LUN says: reported LUNs data has changed: asking what it is"
 CAPACITY = "the LUN says: capacity data has changed: asking what it is"
 
@@ -417,23 +416,9 @@ def test_spare_sessions_are_told(server, make_volume, links):
     assert undisturbed(volume, 2)
 
 
-@contextlib.contextmanager
-def workers_traced(runs):
-    """Adds to the list how often workers of nexuses have run meanwhile."""
-    enable = TRACING / "events/workqueue/workqueue_execute_start/enable"
-    write(TRACING / "trace", "")
-    write(enable, 1)
-    try:
-        yield
-    finally:
-        write(enable, 0)
-        runs.append(read(TRACING / "trace").count("function nexus_work"))
-        write(TRACING / "trace", "")
-
-
 def test_messages_while_ports_are_polled(make_server, make_volume, links):
     """No port takes I/O, each is polled: a worker that may not ask yet sleeps until then."""
-    servers, groups, runs = [make_server(), make_server()], Groups(OPTIMIZED, OPTIMIZED), []
+    servers, groups = [make_server(), make_server()], Groups(OPTIMIZED, OPTIMIZED)
     for server, port in zip(servers, groups.ports):
         server.load(HONEST).disk = port
     volume = volume_over(make_volume, links[:2], [server.port for server in servers],
@@ -443,14 +428,15 @@ def test_messages_while_ports_are_polled(make_server, make_volume, links):
         groups.set(STANDBY, STANDBY)
         writer = Write(disk, 0, noise(64 * KIB, 1))
         wait_for("I/O to wait", lambda: read(volume.sysfs() / "state") == "waiting", 20)
-        with workers_traced(runs):
+        with traced("workqueue/workqueue_execute_start") as trace:
             for _ in range(20):
                 for server in servers:
                     server.call(tell(server.target, 0))
                 time.sleep(0.2)
+            runs = trace().count("function nexus_work")
         groups.set(STANDBY, OPTIMIZED)
         writer.finish(30)
     # An event each, and some polls; of one that does not sleep there are thousands.
-    assert 20 <= runs[0] < 500
+    assert 20 <= runs < 500
     for path in range(2):
         assert read(volume.path_sysfs(0, path) / "faults") == "0"

@@ -11,18 +11,17 @@ import multiprocessing
 import os
 import re
 import time
-from pathlib import Path
 
 import pytest
 
 from lab.aio import NR_IO_GETEVENTS, NR_IO_SETUP, NR_IO_SUBMIT, Iocb, system_call
-from lab.shell import read, write
+from lab.shell import read
+from lab.tracing import TRACING, empty
 
 MIB = 1 << 20
 READS, BYTES = 4, 4096
 DEADLINE_S = 60
 ROUNDS = 20
-TRACING = Path("/sys/kernel/tracing")
 EVENT = TRACING / "events" / "istripe" / "istripe_pdu_send" / "enable"
 SCSI_COMMAND = 0x01
 
@@ -80,7 +79,7 @@ def test_a_submitter_that_computes(make_lio, make_volume):
     device = make_volume(make_lio(64 * MIB)).enable()
     done = multiprocessing.Value("b", False)
     for _ in range(ROUNDS):
-        write(TRACING / "trace", "")
+        empty()
         done.value = False
         process = multiprocessing.Process(target=compute, args=(device, done))
         process.start()

@@ -6,7 +6,6 @@ import re
 import statistics
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -26,6 +25,7 @@ from lab.istripectl import TOOL
 from lab.lines import Lines
 from lab.polled import Polled
 from lab.shell import read, run, udev_settle, wait_for, write
+from lab.tracing import TRACING, traced
 from lab.uevents import Uevents
 from scripted.alua import OPTIMIZED, STANDBY, Groups
 from scripted.scenario import HONEST, Scenario
@@ -34,7 +34,6 @@ from scripted.steps import refuse
 MIB = 1 << 20
 PATH = {"default_time2wait": 0, "login_timeout_ms": 10000}
 NO_WAIT = {"DefaultTime2Wait": 0}
-TRACING = Path("/sys/kernel/tracing")
 #: A quick run may be on a busy machine: it shows the figures only.
 MEDIAN_S = 0.1
 SOON_S = 20
@@ -433,21 +432,20 @@ class Trace:
 
     def __init__(self, label):
         self.line = re.compile(rf" ([\d.]+): istripe_state: {label} path \S+ -> (\S+)")
-        self.switch = TRACING / "events" / "istripe" / "istripe_state" / "enable"
+        self.stack = contextlib.ExitStack()
 
     def __enter__(self):
         self.clock = re.search(r"\[(\S+)\]", read(TRACING / "trace_clock")).group(1)
         write(TRACING / "trace_clock", "mono")
-        write(TRACING / "trace", "")
-        write(self.switch, 1)
+        self.trace = self.stack.enter_context(traced("istripe/istripe_state"))
         return self
 
     def __exit__(self, *_):
-        write(self.switch, 0)
+        self.stack.close()
         write(TRACING / "trace_clock", self.clock)
 
     def last(self, state):
-        return [float(at) for at, now in self.line.findall(read(TRACING / "trace"))
+        return [float(at) for at, now in self.line.findall(self.trace())
                 if now == state][-1]
 
 

@@ -7,14 +7,13 @@ Nobody waits in vain: not for what was held back, and not who looks for answers 
 import os
 import re
 import time
-from pathlib import Path
 
 import pytest
 
-from lab import fio, lio, network
+from lab import fio, lio, network, tracing
 from lab.connections import sent
 from lab.istripe import INITIATOR
-from lab.shell import LabError, read, run, wait_for, write
+from lab.shell import LabError, read, run, wait_for
 
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 5000,
@@ -22,7 +21,6 @@ QUICK = {"default_time2wait": 0, "ping_interval_ms": 500, "ping_timeout_ms": 500
 NO_WAIT = {"DefaultTime2Wait": 0}
 DIGESTS = {"header_digest": "CRC32C", "data_digest": "CRC32C"}
 POLLED = {"ioengine": "io_uring", "hipri": True}
-TRACING = Path("/sys/kernel/tracing")
 #: Packets that who polls takes at a time; softirq takes up to 64.
 BUSY_POLL_BUDGET = 8
 
@@ -142,10 +140,10 @@ def test_batches(make_lio, make_volume, how):
         assert read(volume.path_sysfs(leg) / "reconnects") == "0"
 
 
-def busy_polls():
+def busy_polls(trace):
     """How often somebody has polled a NIC, not softirq, and how often there was something."""
     found = [int(work) for work in re.findall(
-        rf" napi_poll: .* work (\d+) budget {BUSY_POLL_BUDGET}\b", read(TRACING / "trace"))]
+        rf" napi_poll: .* work (\d+) budget {BUSY_POLL_BUDGET}\b", trace)]
     return len(found), sum(work > 0 for work in found)
 
 
@@ -157,24 +155,19 @@ def test_who_polls_receives(polled, napi):
     """
     volume = polled(poll_queues=1)
     device = volume.enable()
-    event = TRACING / "events" / "napi" / "napi_poll" / "enable"
     job = {"rw": "randread", "bs": "4k", "size": "100%", "iodepth": 1, "time_based": True,
            "runtime": 2}
-    write(TRACING / "trace", "")
-    write(event, 1)
     polls = useful = 0
-    try:
+    with tracing.traced("napi/napi_poll") as trace:
         fio.run(device, **job)
-        assert busy_polls() == (0, 0)
+        assert busy_polls(trace()) == (0, 0)
         for _ in range(50):
-            write(TRACING / "trace", "")
+            tracing.empty()
             fio.run(device, **job, **POLLED)
-            more = busy_polls()
+            more = busy_polls(trace())
             polls, useful = polls + more[0], useful + more[1]
             if useful > 10:
                 break
-    finally:
-        write(event, 0)
     assert polls > 100 and useful > 10, (polls, useful)
 
 

@@ -21,11 +21,10 @@ from lab.ghost import (
     volume_over,
 )
 from lab.shell import read, wait_for, write
+from lab.tracing import traced
 from scripted.ghost import hold
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import BUSY, WRITE_16, Result
-
-TRACING = Path("/sys/kernel/tracing")
 
 
 @contextlib.contextmanager
@@ -35,23 +34,14 @@ def slow_queue(link):
     Yields what has become of the connections of the volume's first path, in order: "login", "free".
     With "free" all segments with data are gone.
     """
-    events = [TRACING / "events/istripe" / name / "enable"
-              for name in ("istripe_state", "istripe_login")]
-
     def seen(volume):
         return ["free" if free else "login" for free in re.findall(
             rf" (?:istripe_login: {volume.name}/0/0 |{volume.name}/0/0 connection \S+ -> (free))",
-            read(TRACING / "trace"))]
+            trace())]
 
-    write(TRACING / "trace", "")
-    for event in events:
-        write(event, 1)
-    try:
-        with network.delayed(link, 9):
-            yield seen
-    finally:
-        for event in events:
-            write(event, 0)
+    with (traced("istripe/istripe_state", "istripe/istripe_login") as trace,
+          network.delayed(link, 9)):
+        yield seen
 
 
 def test_goes_on_while_the_stack_has_its_pages(server, make_volume, links):

@@ -41,6 +41,7 @@ fio         workloads with verification
 capture     packets, and what tshark says about them
 kcore       variables of the running kernel
 kernlog     the kernel's log as part of every verdict
+tracing     the kernel's trace
 journal     what has passed on a machine that died
 leaks       what a loaded, used and unloaded module may leave behind: nothing
 """
