@@ -10,8 +10,9 @@ import pytest
 
 from lab import fio, network
 from lab.disk import Direct, noise, same
-from lab.istripe import EnableError
+from lab.istripe import INITIATOR, EnableError
 from lab.shell import read, run, wait_for, write
+from lab.tracing import traced
 from scripted.scenario import Scenario
 from scripted.steps import login_keys
 
@@ -500,13 +501,13 @@ def test_a_shorter_ping_timeout_counts_at_once(make_scripted):
 
 def test_the_target_may_ping(make_lio, make_volume):
     """LIO sends NOP-Ins of its own when it is told to; an idle initiator answers them."""
-    target = make_lio()
+    target = make_lio(patient_with=INITIATOR)
+    write(target.tpg / "acls" / INITIATOR / "attrib" / "nopin_timeout", 3)
     volume = make_volume(target, path={"ping_interval_ms": 0})
-    volume.enable()
-    nodes = target.tpg / "acls"
-    for node in nodes.iterdir():
-        (node / "attrib" / "nopin_timeout").write_text("3", encoding="ascii")
-    time.sleep(8)
+    with traced("istripe/istripe_pdu_send") as trace:
+        volume.enable()
+        # It asks once more only when it has been answered. An answer has no tag of its own.
+        wait_for("two answers", lambda: trace().count(" opcode=0x00 itt=0xffffffff ") >= 2, 60)
     assert volume.state() == "live"
     assert volume.reconnects() == 0
 
