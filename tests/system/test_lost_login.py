@@ -3,6 +3,7 @@
 
 import contextlib
 import errno
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ from lab.disk import Direct, noise, same
 from lab.ghost import KIB, killed, path_state
 from lab.istripectl import TOOL
 from lab.shell import read, run, wait_for, write
+from lab.tracing import traced
 
 MIB = 1 << 20
 PATH = {"default_time2wait": 0, "login_timeout_ms": 5000, "ping_interval_ms": 1000,
@@ -105,8 +107,14 @@ def one_group(make_lio, make_volume, links):
 def proven_over(volume, name, value):
     """The lost path logs in with this setting, and is compared with the other one anew."""
     wait_for("the loss", lambda: path_state(volume) != "live", WITHIN_S)
-    write(path_dir(volume, 0) / name, value)
-    wait_live(volume)
+    with traced("istripe/istripe_login") as trace:
+        write(path_dir(volume, 0) / name, value)
+        wait_live(volume)
+        own = "|".join(read(volume.path_sysfs(0, path) / "session" / "isid") for path in range(2))
+        # The old proof is there until the new session is in use.
+        wait_for("a test login of the next proof", lambda: re.search(
+            rf" istripe_login: {volume.name}/0/[01] isid=(?!{own})\w+ tsih=\d+ result=0$", trace(),
+            re.MULTILINE), WITHIN_S)
     volume.wait_proven()
 
 
