@@ -16,6 +16,7 @@ import pytest
 
 from lab import network
 from lab.aio import put_durably
+from lab.connections import log_in_again
 from lab.disk import Direct, noise, same
 from lab.ghost import FAST, ISIDS, path_state, release, set_isids, volume_over
 from lab.istripe import EnableError, Named
@@ -503,12 +504,6 @@ def test_a_cache_that_goes(server, make_volume, link):
     assert server.violations() == []
 
 
-def logs_in_again(volume, server):
-    before = volume.reconnects()
-    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
-    wait_for("the path", lambda: volume.reconnects() > before and path_state(volume) == "live", 60)
-
-
 def switch(lun, on):
     """As LIO does, whose LUNs without a cache do not know FUA."""
     lun.write_cache = lun.dpofua = on
@@ -529,13 +524,13 @@ def test_a_cache_is_off_for_a_while(volatile, volume, server, asked):
         if asked:
             volume.rescan()
         else:
-            logs_in_again(volume, server)
+            log_in_again(volume, server.port)
         put_durably(disk.fd, 8192, noise(4096, 3))
         assert cut(lun) == 0 and lun.fua_writes == 1
         for seed in range(1, 4):
             same(disk.read((seed - 1) * 4096, 4096), noise(4096, seed), "what was read")
         assert lun.flushes == 1
-        logs_in_again(volume, server)
+        log_in_again(volume, server.port)
         assert lun.flushes == 1
     assert volume.reconnects() == (1 if asked else 2)
     assert server.violations() == []

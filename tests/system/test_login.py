@@ -9,6 +9,7 @@ import types
 import pytest
 
 from lab import fio, network
+from lab.connections import log_in_again
 from lab.disk import Direct, noise, same
 from lab.istripe import INITIATOR, EnableError
 from lab.shell import read, run, wait_for, write
@@ -522,8 +523,7 @@ def test_breaks_the_offer(server, make_volume, stock, link, kernel_log):
     volume = make_volume(named, path={"portal": portal})
     volume.enable()
     assert volume.offered("DefaultTime2Wait") == volume.negotiated("DefaultTime2Wait") == "2"
-    network.kill_connections(by_target=True, port=server.port)
-    wait_for("another session", lambda: volume.reconnects() == 1, 60)
+    log_in_again(volume, server.port, by_target=True)
     said = kernel_log.matching(f"{volume.name}/0/0: login: target answers DefaultTime2Wait=0 to an "
                                "offer of 2, against RFC 7143: a login waits as long as was offered")
     assert len(said) == 1

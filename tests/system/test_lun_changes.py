@@ -19,6 +19,7 @@ import pytest
 
 from conftest import MIB
 from lab import network
+from lab.connections import log_in_again
 from lab.disk import Direct, noise, same, works
 from lab.ghost import Write, path_state, volume_over
 from lab.istripe import EnableError, Named
@@ -46,15 +47,6 @@ ONCE_MORE_S = 60
 HINTS = (UNMAP, WRITE_SAME_16)
 
 
-def anew(volume, server):
-    """Its session is lost, and its path comes back."""
-    reconnects = volume.path_sysfs(0, 0) / "reconnects"
-    before = int(read(reconnects))
-    wait_for("a connection to break", lambda: network.kill_connections(port=server.port))
-    wait_for("the path", lambda: int(read(reconnects)) > before and
-             path_state(volume) == "live", ONCE_MORE_S)
-
-
 @pytest.fixture
 def one_path(server, link, make_volume):
     """one_path(scenario, **disk): a volume over the scripted target, and its disk."""
@@ -73,7 +65,7 @@ def test_unmap_comes(one_path, server):
     with Direct(volume.enable()) as disk:
         assert volume.queue("discard_max_bytes") == "0"
         lun.provisioning = 0xE0
-        anew(volume, server)
+        log_in_again(volume, server.port)
         works(disk, 1)
     assert server.violations() == []
 
@@ -89,7 +81,7 @@ def test_unmap_goes(one_path, server):
         assert volume.queue("discard_max_bytes") != "0"
         lun.provisioning = 0
         server.arm()
-        anew(volume, server)
+        log_in_again(volume, server.port)
         works(disk, 1)
         # The second one does not reach the target.
         for _ in range(2):
@@ -142,7 +134,7 @@ def test_unmapped_blocks_read_zeroes_no_more(one_path, server):
     device = volume.enable()
     run("fallocate", "-p", "-l", MIB, device)
     lun.thin = 0x80
-    anew(volume, server)
+    log_in_again(volume, server.port)
     same_when_unmapped(volume, False)
     run("fallocate", "-p", "-l", MIB, device)
     assert flags == [True, False] and volume.queue("write_zeroes_max_bytes") != "0"
@@ -203,7 +195,7 @@ def test_write_same_refused(one_path, server):
             assert volume.queue("write_zeroes_max_bytes") == "0"
             same_when_unmapped(volume, True)
             assert server.target.run.hits == 1
-            anew(volume, server)
+            log_in_again(volume, server.port)
         assert volume.queue("discard_max_bytes") != "0"
     volume.disable()
     server.target.run.armed = False
@@ -233,7 +225,7 @@ def test_a_better_designator(one_path, server, make_volume, links):
         name = read(volume.leg_sysfs(0) / "designator")
         assert name.startswith("t10.ISTRIPE ")
         lun.designators = ("naa", "t10")
-        anew(volume, server)
+        log_in_again(volume, server.port)
         works(disk, 1)
         other = is_known_as(volume, name, disk, portal, make_volume)
     volume.disable()
@@ -255,7 +247,7 @@ def test_page_83h_comes(one_path, server, make_volume, links):
         name = read(volume.leg_sysfs(0) / "designator")
         assert name.startswith("serial.ISTRIPE.")
         lun.without = ()
-        anew(volume, server)
+        log_in_again(volume, server.port)
         works(disk, 1)
         # Which a second path could not do as long as there was only the number.
         is_known_as(volume, name, disk, portal, make_volume)
@@ -278,7 +270,7 @@ def test_a_limit_that_no_request_reaches(one_path, server, before, after):
     with Direct(volume.enable()) as disk:
         lun.max_transfer = after
         volume.rescan()
-        anew(volume, server)
+        log_in_again(volume, server.port)
         works(disk, 1)
     assert server.violations() == []
 
@@ -355,7 +347,7 @@ def test_a_cache_is_switched_on(one_path, server, told):
             with contextlib.suppress(OSError):
                 volume.rescan()
         else:
-            anew(volume, server)
+            log_in_again(volume, server.port)
         works(disk, 1)
         # What may have been written meanwhile.
         assert flushes == [0]
@@ -406,7 +398,7 @@ def test_a_cache_that_came_goes_again(one_path, server, dpofua, refuses_flushes)
                      int(read(reconnects)) == before + on, ONCE_MORE_S)
             assert writes(disk, seed) == [(WRITE_16, on and dpofua)] + (
                 [(SYNCHRONIZE_CACHE_16, False)] if on and not dpofua else [])
-        anew(volume, server)
+        log_in_again(volume, server.port)
         assert writes(disk, 4) == [(WRITE_16, False)]
     assert server.violations() == []
 
@@ -421,7 +413,7 @@ def without_fua(one_path, server):
         lun.dpofua = False
         device = volume.enable()
         lun.write_cache = True
-        anew(volume, server)
+        log_in_again(volume, server.port)
         server.arm()
         return device, lun
 
@@ -769,7 +761,7 @@ def test_a_lun_takes_shorter_ones(one_path, server, words, most, bytes_most, ask
         if asked:
             volume.rescan()
         else:
-            anew(volume, server)
+            log_in_again(volume, server.port)
         assert int(volume.queue(bytes_most)) == goes * 512
         same_when_unmapped(volume, True)
         if not blocks:
@@ -860,7 +852,7 @@ def test_shorter_than_the_granularity(one_path, server):
     device = volume.enable()
     assert int(volume.queue("discard_granularity")) == 32 * 512
     lun.max_unmap = 16
-    anew(volume, server)
+    log_in_again(volume, server.port)
     run("blkdiscard", "-l", MIB, device)
     assert sum(lun.cleared) == 2048 and max(lun.cleared) == 16
     assert server.violations() == []
@@ -944,7 +936,7 @@ def test_a_question_fails_once(one_path, server, kernel_log, answer, once_more):
     volume, _ = one_path(Scenario("fails once", hooks={"on_command": hook}), write_cache=False)
     with Direct(volume.enable()) as disk:
         server.arm()
-        anew(volume, server)
+        log_in_again(volume, server.port)
         assert server.target.run.hits == 1
         told = kernel_log.matching("the LUN has not answered all questions about itself")
         assert bool(told) == bool(once_more)

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from lab import fio, istripe, md, network, storage
+from lab import connections, fio, istripe, md, network, storage
 from lab.disk import Direct, noise, same
 from lab.ghost import Write
 from lab.lio import resize
@@ -60,18 +60,9 @@ def rescan_at_last(volume, size_bytes):
     wait_for("the disk to grow", attempt, 120)
 
 
-def lose_all():
-    network.kill_connections(by_target=True)
-
-
-def log_in_again(volume, legs, lose=lose_all):
+def log_in_again(volume, legs):
     """Sessions are lost; the next ones are let in."""
-    paths = [volume.path_sysfs(leg) for leg in range(legs)]
-    before = [int(read(path / "reconnects")) for path in paths]
-    lose()
-    for path, then in zip(paths, before):
-        wait_for("another session", lambda path=path, then=then:
-                 int(read(path / "reconnects")) > then and read(path / "state") == "live", 60)
+    connections.log_in_again(volume, paths=[(leg, 0) for leg in range(legs)], by_target=True)
 
 
 @pytest.mark.parametrize("maker", ["istripe", "mdadm"])
@@ -458,7 +449,8 @@ def test_half_way(make_lio, make_volume, server, links):
     storage.drop_caches()
     assert md.Super(first.luns[0].file)["data_size"] == before + 4 * MIB // 512
     assert volume.size_bytes() == size
-    log_in_again(volume, 2, lambda: (server.call(reset_all(second)), lose_all()))
+    log_in_again(volume, 1)
+    connections.log_in_again(volume, server.port, [(1, 0)])
     volume.rescan()
     assert volume.size_bytes() == size + 8 * MIB
     assert storage.sha256(device, size) == written

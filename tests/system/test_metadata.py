@@ -12,6 +12,7 @@ import pytest
 
 from conftest import PATIENCE
 from lab import istripe, lio, md, network, storage
+from lab.connections import log_in_again
 from lab.disk import Direct, noise, same
 from lab.shell import LabError, read, run, wait_for, write
 from scripted.conn import Drop
@@ -517,13 +518,6 @@ CHANGED = {
 }
 
 
-def relogin(volume):
-    """All connections break; returns when leg 0, which nobody has touched, is back."""
-    before = volume.reconnects()
-    assert network.kill_connections() >= 1
-    wait_for("leg 0", lambda: volume.reconnects() > before and volume.state() == "live", 60)
-
-
 @pytest.mark.parametrize("what", CHANGED)
 @pytest.mark.allow_log("error, dev istripe|Buffer I/O error on dev istripe", "the leg fails")
 def test_changed_while_up(make_legs, make_md, what):
@@ -535,10 +529,11 @@ def test_changed_while_up(make_legs, make_md, what):
     volume = make_md(target, 3, recovery_timeout_ms=1000)
     volume.enable()
     path = volume.path_sysfs(1)
-    relogin(volume)
+    log_in_again(volume)
     wait_for("leg 1", lambda: read(path / "state") == "live", 60)
     change(target)
-    relogin(volume)
+    # Leg 0, which nobody has touched.
+    log_in_again(volume)
     wait_for("the refusal", lambda: read(path / "state") == "dead", 60)
     assert read(path / "last_error") == reason
     wait_for("leg 2", lambda: read(volume.path_sysfs(2) / "state") == "live", 60)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab import fio, istripe, network, pages
+from lab.connections import log_in_again
 from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import read, run, wait_for
 
@@ -188,9 +189,7 @@ def write_some(volume):
 
 def lose_a_session(volume, _link):
     write_some(volume)
-    before = volume.reconnects()
-    network.kill_connections()
-    wait_for("another session", lambda: volume.reconnects() > before, 60)
+    log_in_again(volume)
 
 
 def await_a_ping(volume, _link):

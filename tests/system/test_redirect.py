@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from lab import lio, network, tgt
+from lab.connections import log_in_again
 from lab.disk import Direct, noise, same
 from lab.ghost import (
     AT,
@@ -110,12 +111,6 @@ def portals_in_a_row(make_server, link, codes, scenario):
     return servers, portals
 
 
-def lose_session(volume, server):
-    before = volume.reconnects()
-    network.kill_connections(port=server.port)
-    wait_for("the next session", lambda: volume.reconnects() > before, 60)
-
-
 @pytest.mark.parametrize("codes, kept", [
     ((PERMANENT,), 1), ((PERMANENT, PERMANENT), 2), ((PERMANENT, TEMPORARY), 1),
     ((TEMPORARY, PERMANENT), 0)])
@@ -128,7 +123,7 @@ def test_permanent_redirect_is_kept(make_server, make_volume, link, kernel_log, 
     with Direct(volume.enable()) as disk:
         disk.write(0, data)
         for count in range(1, 3):
-            lose_session(volume, servers[-1])
+            log_in_again(volume, servers[-1].port)
             assert [server.target.run.hits for server in servers[:-1]] == [
                 1 if at < kept else 1 + count for at in range(len(codes))]
             assert moved_to(volume) == (portals[kept] if kept else "")
@@ -163,7 +158,7 @@ def test_redirect_to_a_name(make_server, make_volume, link, resolver, kernel_log
     with Direct(volume.enable()) as disk:
         disk.write(0, data)
         assert moved_to(volume) == f"{own}:{server.port}"
-        lose_session(volume, server)
+        log_in_again(volume, server.port)
         same(disk.read(0, len(data)), data, "what was read")
     assert balancer.target.run.hits == 1
     assert kernel_log.matching(f"redirects to {name} port {server.port}, which is ")
@@ -329,11 +324,11 @@ def test_permanent_redirect_was_wrong(make_server, make_volume, link, kernel_log
         honest = old.load(HONEST)
         honest.disk = new.target.disk
         new.arm()
-        lose_session(volume, new)
+        log_in_again(volume, new.port)
         assert new.target.run.hits == 3
         assert moved_to(volume) == ""
         same(disk.read(0, len(data)), data, "what was read")
-        lose_session(volume, old)
+        log_in_again(volume, old.port)
         assert honest.logins == 2 and new.target.run.hits == 3
     assert len(kernel_log.matching("logins begin at the configured portal again")) == 1
     assert old.violations() == [] and new.violations() == []
@@ -352,7 +347,7 @@ def test_both_portals_fail_for_a_while(make_server, make_volume, link, kernel_lo
         gone = old.load(Scenario("0302", hooks={"on_login": refuse_when_armed}, times=1000))
         old.arm()
         new.arm()
-        lose_session(volume, new)
+        log_in_again(volume, new.port)
         # Three times at the new portal, then each second time.
         assert (new.target.run.hits, gone.run.hits) == (5, 3)
         assert moved_to(volume) == portals[1]

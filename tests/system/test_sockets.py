@@ -9,6 +9,7 @@ import pytest
 
 from lab import fio, kcore, lio, network
 from lab.capture import Capture
+from lab.connections import log_in_again
 from lab.disk import start_write
 from lab.istripe import INITIATOR, load, unload
 from lab.network import mute
@@ -137,9 +138,7 @@ def test_live_outlasts_the_session(volume_of, link):
     volume = volume_of(connections=1)
     volume.enable()
     tune(volume, TUNED)
-    network.kill_connections()
-    wait_for("another session", lambda: volume.reconnects() >= 1, 60)
-    volume.wait_state("live")
+    log_in_again(volume)
     assert_tuned(sockets(), 1, TUNED)
     # While there is no session, a change is kept for the next one.
     link.set_up(False)
@@ -431,9 +430,7 @@ def test_reconnects_do_not_patch_the_kernel(module, volume_of):
     volume = volume_of(connections=1)
     volume.enable()
     assert memalloc_sockets() == without + 1
-    network.kill_connections()
-    wait_for("another session", lambda: volume.reconnects() >= 1, 60)
-    volume.wait_state("live")
+    log_in_again(volume)
     write(volume.path / "congestion_control", "reno")
     assert memalloc_sockets() == without + 1
     volume.delete()

@@ -5,9 +5,10 @@ import os
 
 import pytest
 
-from lab import fio, network, storage
+from lab import fio, storage
 from lab.capture import Capture, Verdict
-from lab.shell import run, wait_for
+from lab.connections import log_in_again
+from lab.shell import run
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -64,10 +65,7 @@ def test_reinstatement(make_lio, make_volume, link):
                          path={"default_time2wait": 0})
     with Capture(link) as capture:
         device = volume.enable()
-        network.kill_connections(by_target=True)
-        # Its state is the old one until the loss is noticed.
-        wait_for("another session", lambda: volume.reconnects() == 1, 60)
-        volume.wait_state("live")
+        log_in_again(volume, by_target=True)
         storage.sha256(device, MIB)
         volume.disable()
     verdict = Verdict(capture.path)

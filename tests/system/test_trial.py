@@ -10,6 +10,7 @@ import types
 import pytest
 
 from lab import lio, network
+from lab.connections import log_in_again
 from lab.disk import Direct, Reader, noise
 from lab.ghost import path_state, volume_over
 from lab.shell import read, run, wait_for, write
@@ -265,9 +266,7 @@ def test_the_only_path_has_no_trial(servers, make_volume, links):
         with Direct(device) as disk:
             assert disk.read(0, 512) == bytes(512)
         assert path_state(volume) == "live" and read(volume.path_sysfs() / "faults") == "0"
-        network.kill_connections(port=servers[0].port)
-        wait_for("the path to come back", lambda: path_state(volume) == "live" and
-                 read(volume.path_sysfs() / "reconnects") == "1", NOTICED_S)
+        log_in_again(volume, servers[0].port)
     finally:
         target.keeps = False
         reader.end()
@@ -302,9 +301,7 @@ def test_the_large_ping_is_zeros(servers, make_volume, links, mtu, least):
     with mtu_of(links[0], mtu):
         volume.enable()
         wait_for("both paths", lambda: all(path_state(volume, path) == "live" for path in range(2)))
-        network.kill_connections(port=servers[0].port)
-        wait_for("the path to come back", lambda: path_state(volume) == "live" and
-                 read(volume.path_sysfs() / "reconnects") == "1", NOTICED_S)
+        log_in_again(volume, servers[0].port)
     large = max(pings, key=len)
     assert len(large) >= least and large == bytes(len(large))
     assert [server.violations() for server in servers] == [[], []]

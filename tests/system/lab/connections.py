@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The connections of a path, in sysfs, and what each of them carries."""
+"""The connections of a path, in sysfs, what each of them carries, and their loss."""
 
+from lab import network
 from lab.shell import read, run, wait_for
 
 
@@ -12,6 +13,16 @@ def connections(volume):
 def in_use(volume):
     """Connections of the path's first session."""
     return int(read(volume.path_sysfs() / "session" / "connections"))
+
+
+def log_in_again(volume, port=network.ISCSI_PORT, paths=((0, 0),), by_target=False):
+    """Breaks all connections to the port; each of the paths, (leg, path), has another session."""
+    files = [volume.path_sysfs(*path) for path in paths]
+    before = [read(file / "reconnects") for file in files]
+    wait_for("a connection to break", lambda: network.kill_connections(by_target, port))
+    for file, then in zip(files, before):
+        wait_for("the next session", lambda file=file, then=then: read(file / "reconnects") != then
+                 and read(file / "state") == "live", 60)
 
 
 def wait_reconnects(volume, count):
