@@ -73,9 +73,11 @@ def test_grows_under_a_file_system(make_lio, make_volume, mount_point, stock, li
     old = storage.fill_pattern(storage.image("old", 0), 12 * MIB, seed=1)
     run("cp", storage.ROOT / "old.img", mount_point / "old")
     fill_up(mount_point, 16 * MIB)
-    writer = fio.start(mount_point / "data", rw="randwrite", bsrange="4k-64k", blockalign=4096,
-                       size=8 * MIB, iodepth=8, loops=2, verify="crc32c", do_verify=1,
-                       verify_fatal=1, verify_state_save=0, fallocate="none")
+    # What is written back is not what fio writes.
+    run("sync")
+    writer = fio.begin(mount_point / "data", device, rw="randwrite", bsrange="4k-64k",
+                       blockalign=4096, size=8 * MIB, iodepth=8, loops=2, verify="crc32c",
+                       do_verify=1, verify_fatal=1, verify_state_save=0, fallocate="none")
     with uevents.collected() as seen:
         resize(target, after)
         volume.rescan()

@@ -86,7 +86,7 @@ def test_grows_on_a_rescan(make_lio, make_volume, mdadm, kernel_log, maker):
     log_in_again(volume, legs)
     wait_for("the reason", lambda: lines_with(kernel_log, "keeps its size until a rescan"))
     assert volume.size_bytes() == size and supers(target) == before
-    writer = fio.start(device, rw="randwrite", bsrange="4k-64k", blockalign=4096, iodepth=8,
+    writer = fio.begin(device, rw="randwrite", bsrange="4k-64k", blockalign=4096, iodepth=8,
                        offset=size // 2, size=4 * MIB, loops=12, verify="crc32c", do_verify=1,
                        verify_fatal=1, verify_state_save=0)
     volume.rescan()

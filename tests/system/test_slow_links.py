@@ -9,7 +9,6 @@ import contextlib
 import itertools
 import statistics
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -51,10 +50,7 @@ def slow(nic, mbit, netns=None):
 
 def begin(device, rw="write", **options):
     """Many requests at a time, more than the link carries meanwhile; the first are on their way."""
-    job = fio.start(device, rw=rw, **{"bs": "128k", "iodepth": 128, "size": 24 * MIB, **options})
-    inflight = Path("/sys/block") / Path(device).name / "inflight"
-    wait_for("the first requests", lambda: sum(map(int, read(inflight).split())), 120)
-    return job
+    return fio.begin(device, rw=rw, **{"bs": "128k", "iodepth": 128, "size": 24 * MIB, **options})
 
 
 def assert_nothing_lost(volume, legs, kernel_log, late=f"{OVERDUE}|DataOut timeout"):

@@ -108,6 +108,17 @@ def start(device, **options):
                             env={**os.environ, "LD_LIBRARY_PATH": str(LIGHT)})
 
 
+def begin(file, disk=None, **options):
+    """As start(), but returns when it does I/O. disk: of the file, if that is none itself."""
+    inflight = Path("/sys/block") / Path(disk or file).resolve().name / "inflight"
+    process = start(file, **options)
+    wait_for("fio to do I/O", lambda: process.poll() is not None or
+             sum(map(int, read(inflight).split())), 120)
+    if process.poll() is not None:
+        raise LabError(f"fio has ended before it was seen to do I/O\n{process.communicate()[1]}")
+    return process
+
+
 def run(device, timeout_s=1200, **options):
     return finish(start(device, **options), timeout_s)
 
@@ -123,6 +134,12 @@ def transfers(device):
     """The reads and writes of a disk that have ended so far."""
     figures = read(Path("/sys/block") / Path(device).resolve().name / "stat").split()
     return figures[0], figures[4]
+
+
+def wait_transfers(device):
+    """Until a read or a write of the disk has ended."""
+    before = transfers(device)
+    wait_for("the end of a transfer", lambda: transfers(device) != before, 60)
 
 
 @contextlib.contextmanager
