@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from lab import fio, lio, network
+from lab import fio, lio
+from lab.connections import log_in_again
 from lab.filesystems import FILE_SYSTEMS
 from lab.shell import run
 
@@ -71,12 +72,12 @@ def test_data_survive_a_lost_connection(make_lio, make_volume, mount_point):
     device = volume.enable()
     run("mkfs.xfs", "-q", "-f", device)
     run("mount", "-t", "xfs", device, mount_point)
-    job = fio.start(mount_point / "data", rw="randwrite", bs="16k", size=16 * MIB, fsync=8,
+    job = fio.begin(mount_point / "data", device, rw="randwrite", bs="16k", size=16 * MIB, fsync=8,
                     verify="crc32c", do_verify=1, verify_fatal=1, verify_state_save=0)
     kills = 0
     while job.poll() is None and kills < 5:
-        kills += network.kill_connections(by_target=kills % 2 == 1)
-        volume.wait_state("live")
+        log_in_again(volume, by_target=kills % 2 == 1)
+        kills += 1
     fio.finish(job)
     assert kills > 0
     run("umount", mount_point)

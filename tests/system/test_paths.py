@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lab import fio, istripe, lio, network, storage
+from lab.connections import log_in_again
 from lab.disk import Direct, noise, start_write
 from lab.network import mute
 from lab.reservation import IGNORE_KEY, KEY, Reservations
@@ -412,40 +413,38 @@ def test_links_go_down_in_turn_under_verify(two_paths, links, size, policy):
     """Writes that were in flight wait for their own path, everything else goes on."""
     volume = two_paths(policy=policy)
     device = volume.enable()
-    with fio.meanwhile(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB,
-                                                    depth=4)) as results:
+    with fio.meanwhile(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB, depth=4)):
         for turn in range(size.rounds(4, 20)):
             link = links[turn % 2]
-            time.sleep(1)
+            fio.wait_transfers(device)
             link.set_up(False)
             try:
                 wait_for("the loss to be noticed", lambda: state(volume) != "live", 20)
             finally:
                 link.set_up(True)
             wait_for("both paths", lambda: state(volume) == "live", 60)
-    assert results
 
 
 @pytest.mark.timeout_s(600)
 def test_connections_killed_under_verify(two_paths, size):
     volume = two_paths()
     device = volume.enable()
-    with fio.meanwhile(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB,
-                                                    depth=4)) as results:
+    paths = [(0, 0), (0, 1)]
+    with fio.meanwhile(device, **fio.verify_options(48 * MIB, jobs=4, largest_bytes=MIB, depth=4)):
         for turn in range(size.rounds(8, 50)):
-            time.sleep(0.4)
-            network.kill_connections(by_target=turn % 2 == 1)
-            wait_for("both paths", lambda: state(volume) == "live", 60)
-    assert results
+            fio.wait_transfers(device)
+            log_in_again(volume, paths=paths, by_target=turn % 2 == 1)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
 def test_proof_under_load(two_paths):
     """That both lead to one portal group is found out while I/O runs, which is not disturbed."""
-    volume = two_paths(policy="round-robin", fence="auto")
+    volume = two_paths(policy="round-robin", fence="path")
     device = volume.enable()
-    job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=MIB, depth=4))
-    volume.wait_proven()
-    assert fio.finish(job).errors() == 0
+    with fio.meanwhile(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=MIB, depth=4)):
+        # Before there is I/O nothing is proven.
+        write(volume.leg / "fence", "auto")
+        volume.wait_proven()
     for path in range(2):
         assert read(volume.path_sysfs(0, path) / "faults") == "0"
 

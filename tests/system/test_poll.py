@@ -58,7 +58,7 @@ def queues(volume):
 
 
 def background(device, seconds, **options):
-    return fio.start(device, **{**POLLED, "rw": "randrw", "bs": "16k", "iodepth": 8,
+    return fio.begin(device, **{**POLLED, "rw": "randrw", "bs": "16k", "iodepth": 8,
                                 "time_based": True, "runtime": seconds, "size": "100%", **options})
 
 
@@ -215,20 +215,18 @@ def test_fail_over(make_lio, make_volume, links, napi):
     target = make_lio(64 * MIB, all_links=True, params=NO_WAIT)
     volume = make_volume(target, paths=links, path=QUICK, policy="failover", poll_queues=1)
     device = volume.enable()
-    job = fio.start(device, **fio.verify_options(16 * MIB, jobs=2, largest_bytes=64 * KIB, depth=4),
-                    **POLLED)
-    for link in links:
-        number = links.index(link)
-        link.set_up(False)
-        try:
-            wait_for("the loss to be noticed", lambda number=number: read(
-                volume.path_sysfs(0, number) / "state") != "live", 30)
-            time.sleep(1)
-        finally:
-            link.set_up(True)
-        wait_for("both paths", lambda: all(read(
-            volume.path_sysfs(0, each) / "state") == "live" for each in range(2)), 60)
-    fio.finish(job)
+    shape = fio.verify_options(16 * MIB, jobs=2, largest_bytes=64 * KIB, depth=4)
+    with fio.meanwhile(device, **shape, **POLLED):
+        for number, link in enumerate(links):
+            link.set_up(False)
+            try:
+                wait_for("the loss to be noticed", lambda number=number: read(
+                    volume.path_sysfs(0, number) / "state") != "live", 30)
+                time.sleep(1)
+            finally:
+                link.set_up(True)
+            wait_for("both paths", lambda: all(read(
+                volume.path_sysfs(0, each) / "state") == "live" for each in range(2)), 60)
 
 
 @pytest.mark.allow_log("error, dev istripe", "recovery_timeout_ms runs out on purpose")
@@ -258,8 +256,6 @@ def test_disabled_under_load(polled, link, napi, alive):
     volume = polled(path={"connections": 2})
     device = volume.enable()
     job = background(device, 120, numjobs=2)
-    time.sleep(2)
-    assert job.poll() is None
     link.set_up(alive)
     try:
         start = time.monotonic()
@@ -278,8 +274,6 @@ def test_killed_submitter(polled, napi):
     volume = polled()
     device = volume.enable()
     job = background(device, 120, numjobs=2, iodepth=32)
-    time.sleep(2)
-    assert job.poll() is None
     job.kill()
     job.communicate(timeout=60)
     wait_for("the last request", lambda: set(read(

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from lab import fio, lio, network
-from lab.connections import sent
+from lab.connections import sent, wait_reconnects
 from lab.disk import Direct, noise, same, works
 from lab.ghost import (
     AT,
@@ -49,7 +49,7 @@ ONLINE = Path("/sys/devices/system/cpu/cpu1/online")
 
 
 def background(device, seconds, **options):
-    return fio.start(device, **{"rw": "randrw", "bs": "16k", "iodepth": 8, "time_based": True,
+    return fio.begin(device, **{"rw": "randrw", "bs": "16k", "iodepth": 8, "time_based": True,
                                 "runtime": seconds, "size": "100%", **options})
 
 
@@ -239,17 +239,15 @@ def test_idle_connection_is_missed(make_lio, make_volume, link):
 def test_link_down_and_up_under_verify(make_lio, make_volume, link):
     volume = make_volume(make_lio(64 * MIB, params=NO_WAIT), path=QUICK)
     device = volume.enable()
-    job = fio.start(device, **fio.verify_options(32 * MIB, jobs=4, depth=4))
-    for _ in range(2):
-        time.sleep(1)
-        link.set_up(False)
-        try:
-            wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
-            time.sleep(2)
-        finally:
-            link.set_up(True)
-        volume.wait_state("live")
-    fio.finish(job)
+    with fio.meanwhile(device, **fio.verify_options(32 * MIB, jobs=4, depth=4)):
+        for count in (1, 2):
+            link.set_up(False)
+            try:
+                wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
+                time.sleep(2)
+            finally:
+                link.set_up(True)
+            wait_reconnects(volume, count)
 
 
 def in_background(file, value):
@@ -410,14 +408,12 @@ def test_target_off_and_on_under_verify(make_lio, make_volume):
     target = make_lio(64 * MIB, params=NO_WAIT)
     volume = make_volume(target, path=QUICK)
     device = volume.enable()
-    job = fio.start(device, **fio.verify_options(32 * MIB, jobs=4, depth=4))
-    time.sleep(1)
-    target.enable(False)
-    wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
-    time.sleep(2)
-    target.enable(True)
-    volume.wait_state("live")
-    fio.finish(job)
+    with fio.meanwhile(device, **fio.verify_options(32 * MIB, jobs=4, depth=4)):
+        target.enable(False)
+        wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
+        time.sleep(2)
+        target.enable(True)
+        wait_reconnects(volume, 1)
 
 
 @pytest.mark.allow_log("error, dev istripe", "recovery_timeout_ms runs out on purpose")
@@ -468,7 +464,6 @@ def test_disable_without_a_target(make_lio, make_volume, link):
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK, recovery_timeout_ms=-1)
     device = volume.enable()
     job = background(device, 120)
-    time.sleep(1)
     link.set_up(False)
     try:
         wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
@@ -503,18 +498,15 @@ def test_tgtd_killed_and_started_again(make_tgt, make_volume, link):
     target = make_tgt(64 * MIB)
     volume = make_volume(target, path=QUICK)
     device = volume.enable()
-    job = fio.start(device, rw="read", bs="64k", size=64 * MIB, iodepth=4, time_based=True,
-                    runtime=12)
-    time.sleep(1)
-    luns, target.luns = target.luns, []
-    target.destroy()
-    time.sleep(2)
-    for lun in luns:
-        lun.create = lambda: None
-    target.luns = luns
-    target.create()
-    volume.wait_state("live")
-    fio.finish(job)
+    with fio.meanwhile(device, rw="read", bs="64k", size=64 * MIB, iodepth=4):
+        luns, target.luns = target.luns, []
+        target.destroy()
+        time.sleep(2)
+        for lun in luns:
+            lun.create = lambda: None
+        target.luns = luns
+        target.create()
+        wait_reconnects(volume, 1)
 
 
 async def gone(run, conn, _what):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from lab import dm, fio, istripe, lio, md, network, storage
+from lab.connections import log_in_again
 from lab.shell import read, run, status, wait_for
 
 KIB = 1 << 10
@@ -118,13 +119,13 @@ def test_connections_killed_under_verify(make_striped, size):
     """All legs lose their connections again and again; fio does not notice."""
     _, volume = make_striped(4, path={"default_time2wait": 0}, lun_bytes=12 * MIB)
     device = volume.enable()
-    with fio.meanwhile(device, **fio.verify_options(32 * MIB, jobs=4, largest_bytes=2 * MIB,
-                                                    depth=4)) as results:
+    legs = [(leg, 0) for leg in range(4)]
+    shape = fio.verify_options(32 * MIB, jobs=4, largest_bytes=2 * MIB, depth=4)
+    with fio.meanwhile(device, **shape):
         for round_ in range(size.rounds(4, 25)):
-            wait_for("all legs", lambda: read(volume.sysfs() / "state") == "live", 60)
-            network.kill_connections(by_target=round_ % 2 == 1)
-        wait_for("all legs", lambda: read(volume.sysfs() / "state") == "live", 60)
-    assert results
+            fio.wait_transfers(device)
+            log_in_again(volume, paths=legs, by_target=round_ % 2 == 1)
+    wait_for("all legs", lambda: read(volume.sysfs() / "state") == "live", 60)
 
 
 def test_a_leg_is_missing(make_lio, make_volume):
