@@ -74,14 +74,14 @@ def test_a_lun_is_mapped(make_lio, make_volume, targets, stock, links, link, rea
             each.goes_on()
         target.add_lun(number, spare)
         time.sleep(1)
-    for each in readers:
-        each.goes_on(100)
-    assert [each.errors for each in readers] == [[], [], []]
-    assert undisturbed(one) and undisturbed(two, 2)
     # Whether one reader at a time uses both paths is the policy's affair.
     for label in (f"{one.name}/0/0", f"{two.name}/0/[01]"):
         wait_for(f"{label} to hear of it",
                  lambda label=label: kernel_log.matching(f"{label}: {REPORTED}"), 60)
+    for each in readers:
+        each.goes_on(100)
+    assert [each.errors for each in readers] == [[], [], []]
+    assert undisturbed(one) and undisturbed(two, 2)
 
 
 @pytest.mark.both

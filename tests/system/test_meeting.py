@@ -69,9 +69,10 @@ def test_a_path_goes_when_its_writes_are_confirmed(make_server, make_volume, lin
 
 
 def is_waiting(process):
-    """In the kernel, where only a fatal signal ends it, if at all."""
-    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
-    return stat.rsplit(")", 1)[1].split()[0] == "D"
+    """In the module, where only a fatal signal ends it, if at all."""
+    folder = Path(f"/proc/{process.pid}")
+    return (read(folder / "stat").rsplit(")", 1)[1].split()[0] == "D" and
+            "[istripe]" in read(folder / "stack"))
 
 
 @pytest.mark.parametrize("second", ["reconnect", "remove"])

@@ -265,7 +265,7 @@ def test_default_congestion_control(volume_of):
     try:
         write(DEFAULT_FILE, "reno")
         volume.enable()
-        assert all("reno" in sock.words for sock in sockets())
+        assert ["reno" in sock.words for sock in sockets()] == [True] * 2
     finally:
         write(DEFAULT_FILE, before)
 

@@ -203,12 +203,14 @@ def test_links_without_a_path(make_disks, link, recovery_ms, state):
     run("mkfs.ext4", "-q", "-L", "label", "-U", uuid, disk)
     wait_links(disk, "by-uuid", {uuid})
     link.set_up(False)
-    wait_for(state, lambda: read(volumes[0].sysfs() / "state") == state, 60)
-    run("udevadm", "trigger", "--action=change", disk)
-    udev_settle()
-    assert links_to(disk, "by-uuid") == {uuid} and links_to(disk, "by-label") == {"label"}
-    assert f"ID_FS_UUID={uuid}" in run("udevadm", "info", disk)
-    link.set_up(True)
+    try:
+        wait_for(state, lambda: read(volumes[0].sysfs() / "state") == state, 60)
+        run("udevadm", "trigger", "--action=change", disk)
+        udev_settle()
+        assert links_to(disk, "by-uuid") == {uuid} and links_to(disk, "by-label") == {"label"}
+        assert f"ID_FS_UUID={uuid}" in run("udevadm", "info", disk)
+    finally:
+        link.set_up(True)
     wait_for("the path", lambda: read(volumes[0].sysfs() / "state") == "live", 60)
     run("udevadm", "trigger", "--action=change", disk)
     udev_settle()
