@@ -472,13 +472,12 @@ def test_a_port_that_takes_no_io_is_the_last(alua, links):
         groups.set(STANDBY, OPTIMIZED)
         killed(links[0], servers[0].port)
         wait_for("resets that are refused", lambda: holder.resets >= 2, 60)
-        links[1].set_silent(True)
-        killed(links[1], servers[1].port)
-        wait_for("the LUN to be moved", lambda: groups.states[0] == OPTIMIZED, 60)
-        writer.finish()
-        same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
-        holder.release()
-        links[1].set_silent(False)
+        with network.silent(links[1]):
+            killed(links[1], servers[1].port)
+            wait_for("the LUN to be moved", lambda: groups.states[0] == OPTIMIZED, 60)
+            writer.finish()
+            same(disk.read(AT, 4 * KIB), noise(4 * KIB, 1), "the data on the disk")
+            holder.release()
         wait_for("both paths", lambda: path_is(volume, 1, True), 60)
 
 
@@ -614,15 +613,12 @@ def test_the_last_that_serves_is_lost(alua, links):
     volume, groups, servers = alua(OPTIMIZED, STANDBY)
     with Direct(volume.enable()) as disk:
         works(disk, 1)
-        links[0].set_silent(True)
-        try:
+        with network.silent(links[0]):
             network.kill_connections(port=servers[0].port, by_target=True)
             groups.set(STANDBY, OPTIMIZED)
             # A write would wait for the end of the lost session.
             same(disk.read(0, 64 * KIB), noise(64 * KIB, 1), "what was read")
             assert groups.ports[1].served > 0
-        finally:
-            links[0].set_silent(False)
 
 
 def test_off(alua):
@@ -762,14 +758,11 @@ def test_handed_over_when_the_other_is_lost(alua, links, reader, other):
     each = reader(volume.enable())
     each.goes_on()
     assert groups.wanted == []
-    links[0].set_silent(True)
-    try:
+    with network.silent(links[0]):
         network.kill_connections(port=servers[0].port, by_target=True)
         each.goes_on()
         assert groups.wanted == [1]
         assert access(volume, 1) == "active/optimized"
-    finally:
-        links[0].set_silent(False)
     wait_access(volume, 0, "standby", FOUND_S)
     each.goes_on()
     assert groups.wanted == [1]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Data are right: written by one initiator, read by another, over every way to negotiate."""
 
-import contextlib
 import mmap
 import os
 import threading
@@ -11,6 +10,7 @@ import pytest
 from lab import lio, storage, tgt
 from lab.disk import Direct
 from lab.istripe import INITIATOR
+from lab.network import silent
 from lab.shell import read, wait_for
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -117,15 +117,6 @@ def test_lio_matrix(make_lio, make_volume, verify, size, name):
            largest_bytes=min(shape.get("largest_bytes", 4 * MIB), total // 4))
     assert storage.same(device, target.luns[0].file)
     assert volume.reconnects() == 0
-
-
-@contextlib.contextmanager
-def silent(link):
-    link.set_silent(True)
-    try:
-        yield
-    finally:
-        link.set_silent(False)
 
 
 def test_buffer_changes_with_a_digest(make_lio, make_volume, link):

@@ -430,9 +430,7 @@ def test_lost_path_with_writes(one_path, links):
     device = volume.enable()
     add(volume, 1, links[1])
     write(volume.leg / "policy", "round-robin")
-    silent = ("dev", links[1].peer, "root")
-    run("tc", "qdisc", "add", *silent, "netem", "loss", "100%", netns=network.NETNS)
-    try:
+    with network.mute(links[1]):
         writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={device}", "oflag=direct",
                                    "bs=64k", "count=64"], stderr=subprocess.DEVNULL)
         wait_for("the loss", lambda: state(volume) == "degraded", 30)
@@ -441,8 +439,6 @@ def test_lost_path_with_writes(one_path, links):
         assert "its writes wait for the end of it" in volume.last_error()
         assert read(path_dir(volume, 1) / "enable") == "1"
         assert writer.poll() is None
-    finally:
-        run("tc", "qdisc", "del", *silent, netns=network.NETNS)
     # It is one of the volume's as before, fences its writes and works.
     assert writer.wait(60) == 0
     wait_for("both paths", lambda: state(volume) == "live", 60)
@@ -516,14 +512,10 @@ def test_lost_path_is_fenced_through_its_sibling_and_goes(one_path, links):
     add(volume, 1, links[1])
     volume.wait_proven()
     write(volume.leg / "policy", "round-robin")
-    silent = ("dev", links[1].peer, "root")
-    run("tc", "qdisc", "add", *silent, "netem", "loss", "100%", netns=network.NETNS)
-    try:
+    with network.mute(links[1]):
         run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=64")
         assert state(volume) == "degraded"
         remove(volume, 1)
-    finally:
-        run("tc", "qdisc", "del", *silent, netns=network.NETNS)
     assert state(volume) == "live"
     run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=64")
 

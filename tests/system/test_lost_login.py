@@ -146,8 +146,7 @@ def test_a_setting_changes_during_a_login(groups, links, kernel_log):
     volume, _ = groups
     nic = path_dir(volume, 0) / "nic"
     volume.enable()
-    links[0].set_silent(True)
-    try:
+    with network.silent(links[0]):
         wait_for("a login", lambda: path_state(volume) == "connecting", WITHIN_S)
         write(nic, links[1].nic)
         wait_for("the next login", lambda: f"over {links[1].nic}" in
@@ -155,8 +154,6 @@ def test_a_setting_changes_during_a_login(groups, links, kernel_log):
         assert kernel_log.matching("settings of the path have changed meanwhile")
         write(nic, "")
         write(nic, links[0].nic)
-    finally:
-        links[0].set_silent(False)
     wait_live(volume)
 
 

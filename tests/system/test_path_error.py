@@ -669,14 +669,11 @@ def test_an_outage_while_no_path_serves(two_paths, links):
     with Direct(volume.enable()) as disk:
         write_through = waiting_write(volume, servers, disk)
         began = time.monotonic()
-        for link in links[:2]:
-            link.set_silent(True)
-        for server in servers:
-            network.kill_connections(port=server.port, by_target=True)
-        wait_for("the outage", lambda: path_state(volume, 0) != "live" != path_state(volume, 1))
-        time.sleep(15)
-        for link in links[:2]:
-            link.set_silent(False)
+        with network.silent(links[0]), network.silent(links[1]):
+            for server in servers:
+                network.kill_connections(port=server.port, by_target=True)
+            wait_for("the outage", lambda: path_state(volume, 0) != "live" != path_state(volume, 1))
+            time.sleep(15)
         # The other one fails its trial.
         wait_for("a path", lambda: "live" in (path_state(volume, 0), path_state(volume, 1)), 60)
         # Older than recovery_timeout_ms, but not without the outage.

@@ -183,15 +183,12 @@ def test_a_fence_after_several_connections(server, make_volume, links):
         server.arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
         lost = network.ports(links[0], server.port)
-        links[0].set_silent(True)
-        try:
+        with network.silent(links[0]):
             assert network.kill_connections(port=server.port, source_ports=lost)
             writer.finish()
             wait_for("the end of the lost session",
                      lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
             is_ended(disk, server, target)
-        finally:
-            links[0].set_silent(False)
     assert server.violations() == []
 
 
@@ -384,8 +381,7 @@ def test_dead_portals_hold_up_nobody(server, make_volume, links):
             write(volume.add_path(path, dead) / "enable", 1)
             wait_for("the path", lambda path=path: in_state("live", volume, [path]) == 8, 60)
         disk = held.enter_context(open(device, "rb", buffering=0))
-        held.callback(links[1].set_silent, False)
-        links[1].set_silent(True)
+        held.enter_context(network.silent(links[1]))
         held.enter_context(no_more_threads())
         server.call(reset_all(target))
         wait_for("the live path", lambda: volume.reconnects() > 0, 45)

@@ -175,12 +175,8 @@ def test_tuning_goes_on(volume_of, link):
     write(volume.path / "receive_buffer_bytes", 0)
     begin = sockets()[0].receive_bytes
     # So far away that a window takes longer on its way than in the machine.
-    run("tc", "qdisc", "add", "dev", link.peer, "root", "netem", "delay", "40ms",
-        netns=network.NETNS)
-    try:
+    with network.delayed_from_target(link, 0.04):
         run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=1M", "count=16")
-    finally:
-        run("tc", "qdisc", "del", "dev", link.peer, "root", netns=network.NETNS)
     assert sockets()[0].receive_bytes > begin
 
 

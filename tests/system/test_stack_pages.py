@@ -158,13 +158,12 @@ def test_goes_on_where_tcp_probes(make_server, make_volume, links, mode):
             wait_for("the search for a fence to end", lambda: read(lost / "unproven"), 60)
             servers[0].arm()
             writer = held_write(disk, targets[0], noise(4 * KIB, 1))
-            links[0].set_silent(True)
             try:
-                writer.finish()
-                assert read(lost / "ghost_writes") == "1"
-                assert read(lost / "waiting_writes") == "0"
+                with network.silent(links[0]):
+                    writer.finish()
+                    assert read(lost / "ghost_writes") == "1"
+                    assert read(lost / "waiting_writes") == "0"
             finally:
-                links[0].set_silent(False)
                 release(servers[0], targets[0])
             wait_for("both paths", lambda: state(volume) == "live", 60)
         volume.disable()

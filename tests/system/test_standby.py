@@ -98,16 +98,13 @@ def test_a_cache_is_switched_on(beside, links):
         works(disk, 2, 4)
         wait_access(volume, 1, "standby")
         assert path_is(volume, 1, True) and seen == groups.wanted == []
-        links[0].set_silent(True)
-        try:
+        with network.silent(links[0]):
             network.kill_connections(port=servers[0].port, by_target=True)
             wait_for("the loss", lambda: path_is(volume, 0, False), SOON_S)
             works(disk, 3, 4)
             assert groups.wanted == [1]
             assert seen[0] == (SYNCHRONIZE_CACHE_16, False)
             assert set(seen[1:]) == {(WRITE_16, True)}
-        finally:
-            links[0].set_silent(False)
         wait_access(volume, 0, "standby", FOUND_S)
         wait_for("path 0", lambda: path_is(volume, 0, True), SOON_S)
     assert read(volume.path_sysfs(0, 1) / "faults") == "0"

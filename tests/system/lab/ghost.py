@@ -148,12 +148,9 @@ def write_to_holder(disk, holder, data):
 def held_by_dead_link(disk, holder, data, volume, link, becomes):
     """As write_to_holder(), but the link is dead then, and the volume in the state that follows."""
     writer = write_to_holder(disk, holder, data)
-    link.set_silent(True)
-    try:
+    with network.silent(link):
         wait_for("the loss to be noticed", lambda: state(volume) == becomes, 30)
         yield writer
-    finally:
-        link.set_silent(False)
 
 
 def release(server, target):

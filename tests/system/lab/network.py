@@ -85,6 +85,16 @@ class Network:
 
 
 @contextlib.contextmanager
+def silent(link):
+    """Nothing comes over this link, in neither direction."""
+    link.set_silent(True)
+    try:
+        yield
+    finally:
+        link.set_silent(False)
+
+
+@contextlib.contextmanager
 def mute(link):
     """Nothing comes from the target over this link; what is sent there arrives."""
     run("tc", "qdisc", "add", "dev", link.peer, "root", "netem", "loss", "100%",
