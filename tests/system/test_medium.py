@@ -2,7 +2,6 @@
 """Blocks that cannot be read, beside others that can."""
 
 import concurrent.futures
-import ctypes
 import errno
 import mmap
 import os
@@ -12,6 +11,7 @@ import time
 import pytest
 
 from conftest import MIB
+from lab.aio import IOCB_CMD_PREAD, together
 from lab.disk import Direct, noise, same
 from lab.ghost import ISIDS, path_is, volume_over
 from lab.shell import on_failure, wait_for
@@ -23,35 +23,6 @@ BLOCK = 4096
 READS = 8
 #: Which of the reads asks for what cannot be read.
 BAD = (3, 6)
-SETUP, DESTROY, GETEVENTS, SUBMIT = 206, 207, 208, 209
-IOCB = struct.Struct("=QIIHhIQQqQII")
-EVENT = struct.Struct("=QQqq")
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def call(number, *arguments):
-    got = LIBC.syscall(number, *arguments)
-    assert got >= 0, os.strerror(ctypes.get_errno())
-    return got
-
-
-def read_together(fd, memory, at):
-    """Adjacent reads that the block layer gets at once; what each of them has come to."""
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    blocks = [ctypes.create_string_buffer(IOCB.pack(
-        index, 0, 0, 0, 0, fd, address + index * BLOCK, BLOCK, at + index * BLOCK, 0, 0, 0))
-        for index in range(READS)]
-    context = ctypes.c_ulong()
-    call(SETUP, READS, ctypes.byref(context))
-    try:
-        pointers = (ctypes.c_void_p * READS)(*(ctypes.addressof(block) for block in blocks))
-        assert call(SUBMIT, context, READS, pointers) == READS
-        events = ctypes.create_string_buffer(EVENT.size * READS)
-        assert call(GETEVENTS, context, READS, READS, events, None) == READS
-    finally:
-        call(DESTROY, context)
-    results = {index: result for index, _, result, _ in EVENT.iter_unpack(events.raw)}
-    return [results[index] for index in range(READS)]
 
 
 @pytest.mark.allow_log("error, dev istripe", "the blocks that cannot be read")
@@ -82,7 +53,7 @@ def test_reads_of_others_that_were_merged(server, make_volume, link, sense, numb
     try:
         with mmap.mmap(-1, READS * BLOCK) as memory:
             server.arm()
-            results = read_together(fd, memory, MIB)
+            results = together(fd, IOCB_CMD_PREAD, memory, BLOCK, MIB)
             assert max(asked) == READS, "the reads were not merged"
             assert results == [-number if index in BAD else BLOCK for index in range(READS)]
             for index in set(range(READS)) - set(BAD):
@@ -129,7 +100,7 @@ def test_reads_of_another_leg_that_were_merged(make_server, make_volume, link, l
             for server in servers:
                 server.arm()
             start = time.monotonic()
-            results = read_together(fd, memory, MIB)
+            results = together(fd, IOCB_CMD_PREAD, memory, BLOCK, MIB)
             took_s = time.monotonic() - start
             assert max(asked) == len(good), "the reads were not merged"
             assert results == [BLOCK if index in good else -number for index in range(READS)]

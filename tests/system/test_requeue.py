@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.aio import together
+from lab.aio import IOCB_CMD_PREAD, together
 from lab.disk import Direct, noise, same
 from lab.ghost import FAST, ISIDS, lost, path_is, state, wait_path
 from lab.shell import on_failure, read, udev_settle, wait_for, write
@@ -37,7 +37,6 @@ PART = DEPTH // 4
 STUCK_S = 0.2
 LIMIT_S = 60
 BLKDISCARD, BLKZEROOUT = 0x1277, 0x127F
-IOCB_CMD_PREAD = 0
 
 
 class Away(Gate):

@@ -9,7 +9,7 @@ import os
 #: asm/unistd_64.h of x86
 NR_IO_SETUP, NR_IO_DESTROY, NR_IO_GETEVENTS, NR_IO_SUBMIT = 206, 207, 208, 209
 #: linux/aio_abi.h and linux/fs.h
-IOCB_CMD_PWRITE = 1
+IOCB_CMD_PREAD, IOCB_CMD_PWRITE = 0, 1
 RWF_DSYNC = 0x02
 
 
@@ -49,7 +49,8 @@ def submit(context, iocbs):
     events = (ctypes.c_int64 * (4 * count))()
     assert system_call(NR_IO_GETEVENTS, context, ctypes.c_long(count), ctypes.c_long(count),
                        events, None) == count
-    return list(events[2::4])
+    results = dict(zip(events[0::4], events[2::4]))
+    return [results[iocb.data] for iocb in iocbs]
 
 
 def put_durably(fd, at, data):
@@ -67,7 +68,7 @@ def together(fd, opcode, memory, size, at, rw_flags=0):
     """
     count = len(memory) // size
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    iocbs = [Iocb(opcode=opcode, rw_flags=rw_flags, fd=fd, nbytes=size, buf=base + index * size,
-                  offset=at + index * size) for index in range(count)]
+    iocbs = [Iocb(data=index, opcode=opcode, rw_flags=rw_flags, fd=fd, nbytes=size,
+                  buf=base + index * size, offset=at + index * size) for index in range(count)]
     with aio(count) as context:
         return submit(context, iocbs)
