@@ -33,7 +33,6 @@ from lab import (
 )
 from lab.disk import Reader
 from lab.ghost import ISIDS, set_isids
-from lab.istripe import Named
 from lab.istripectl import TOOL
 from lab.kernel import ATOMIC_WRITES, DEBUG, RELEASE
 from lab.kernlog import Gap, KernelLog
@@ -406,7 +405,7 @@ def make_scripted(server, make_volume, links):
         target = server.load(scenario)
         path = {"portal": f"{links[0].address}:{server.port}", "login_timeout_ms": 10000,
                 "default_time2wait": 0, **dict(path)}
-        volume = make_volume(Named(target.settings.name), paths=links[:paths] if paths > 1 else (),
+        volume = make_volume(target, paths=links[:paths] if paths > 1 else (),
                              path=path, **{"recovery_timeout_ms": 20000, **options})
         if paths > 1:
             write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")

@@ -13,7 +13,6 @@ import pytest
 from lab import md, network, storage
 from lab.aio import IOCB_CMD_PWRITE, RWF_DSYNC, together
 from lab.disk import Direct, noise, same
-from lab.istripe import Named
 from lab.kernel import ATOMIC_WRITES
 from lab.shell import read, wait_for, write
 from scripted.scenario import Scenario
@@ -70,12 +69,12 @@ def make_legs(make_server, make_volume, links):
                  "lun": 0, **QUICK} for leg in legs]
         options = {"recovery_timeout_ms": 20000, **options}
         if paths > 1:
-            volume = make_volume(Named(legs[0].iqn), paths=links[:paths], path=QUICK, **options)
+            volume = make_volume(legs[0].target, paths=links[:paths], path=QUICK, **options)
             for index, link in enumerate(links[:paths]):
                 write(volume.leg / "paths" / str(index) / "portal",
                       f"{link.address}:{legs[0].server.port}")
         else:
-            volume = make_volume(Named(legs[0].iqn), path=each[0], more_legs=each[1:], **options)
+            volume = make_volume(legs[0].target, path=each[0], more_legs=each[1:], **options)
         return legs, volume
 
     return make

@@ -11,7 +11,6 @@ import contextlib
 import random
 import threading
 import time
-import types
 
 import pytest
 
@@ -45,9 +44,8 @@ def scripted(server, make_volume, link):
 
     def make(scenario, path=(), kind=Disk, **options):
         target = server.load(scenario, kind=kind)
-        named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
         path = {"portal": f"{link.address}:{server.port}", **dict(path)}
-        return make_volume(named, path=path, **options), target
+        return make_volume(target, path=path, **options), target
 
     return make
 
@@ -389,8 +387,7 @@ def test_spare_sessions_are_told(server, make_volume, links):
         return False
 
     target = server.load(Scenario("tells", hooks={"on_command": told_first, "on_nop": told_first}))
-    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-    volume = make_volume(named, paths=links, fence="auto",
+    volume = make_volume(target, paths=links, fence="auto",
                          path={"portal": f"{links[0].address}:{server.port}"})
     write(volume.leg / "paths" / "1" / "portal", f"{links[1].address}:{server.port}")
 

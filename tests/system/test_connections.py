@@ -14,7 +14,7 @@ from lab.connections import (
     sent,
     wait_reconnects,
 )
-from lab.istripe import INITIATOR, Named
+from lab.istripe import INITIATOR
 from lab.shell import read, run, wait_for, write
 from scripted.scenario import HONEST
 
@@ -221,7 +221,7 @@ def test_one_is_killed_under_verify(scripted, make_volume, size, count):
     Not with LIO: reinstatement of a session with several connections takes its host down, see
     Documentation/design.rst.
     """
-    volume = make_volume(Named(scripted.target.settings.name), path={
+    volume = make_volume(scripted.target, path={
         **QUICK, "portal": scripted.portal, "multi": "mcs", "connections": count})
     device = volume.enable()
     rounds = size.rounds(4, 50)

@@ -19,7 +19,7 @@ from lab.aio import put_durably
 from lab.connections import log_in_again
 from lab.disk import Direct, noise, same
 from lab.ghost import FAST, ISIDS, path_state, release, set_isids, volume_over
-from lab.istripe import EnableError, Named
+from lab.istripe import EnableError
 from lab.shell import read, udev_settle_told, wait_for, write
 from scripted.checks import LUN_RESET
 from scripted.ghost import Gate, forgets, hold
@@ -45,8 +45,7 @@ PATIENCE = {"ping_interval_ms": 5000, "ping_timeout_ms": 20000}
 @pytest.fixture
 def volume(server, make_volume, link):
     server.load(HONEST, VolatileDisk)
-    return make_volume(Named(server.target.settings.name),
-                       path={"portal": f"{link.address}:{server.port}"})
+    return make_volume(server.target, path={"portal": f"{link.address}:{server.port}"})
 
 
 @pytest.fixture
@@ -151,8 +150,7 @@ def test_down_cannot_flush(server, make_volume, link, kernel_log):
     """Nobody was promised that these data survive: the disk goes, and the log says so."""
     target = server.load(Scenario("fails", times=1, hooks={"on_command": fails_flushes}))
     target.run.memory["sense"] = 3, 0x0C, 0x00
-    volume = make_volume(Named(target.settings.name),
-                         path={"portal": f"{link.address}:{server.port}"})
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
     with Direct(volume.enable()) as disk:
         disk.write(0, noise(4 * KIB, 1))
     server.arm()
@@ -448,8 +446,7 @@ def refuses(*opcodes):
 def volume_refusing(server, make_volume, link):
     def make(*opcodes, **options):
         target = server.load(refuses(*opcodes))
-        return make_volume(Named(target.settings.name),
-                           path={"portal": f"{link.address}:{server.port}"}, **options)
+        return make_volume(target, path={"portal": f"{link.address}:{server.port}"}, **options)
 
     return make
 
@@ -484,8 +481,7 @@ def test_a_cache_that_goes(server, make_volume, link):
         return True
 
     target = server.load(Scenario("cache", hooks={"on_command": hook}))
-    volume = make_volume(Named(target.settings.name),
-                         path={"portal": f"{link.address}:{server.port}"})
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"})
     lun = target.disk
     with Direct(volume.enable()) as disk:
         disk.write(0, noise(4 * KIB, 1))
@@ -614,7 +610,7 @@ def test_superblocks_that_cannot_be_flushed(server, make_volume, link, sense):
                         hooks={"on_command": fails_flushes})
     target = server.load(scenario)
     target.run.memory["sense"] = sense
-    volume = make_volume(Named(target.settings.name), metadata="md",
+    volume = make_volume(target, metadata="md",
                          path={"portal": f"{link.address}:{server.port}"})
     write(volume.config / "metadata_create", 1)
     with pytest.raises(EnableError, match="cannot flush its cache: "):

@@ -390,7 +390,7 @@ def test_a_link_local_portal(make_server, make_volume, events, links):
     shown = run("ip", "-6", "addr", "show", "dev", peer, "scope", "link", netns=network.NETNS)
     address = re.search(r"inet6 (fe80:\S+)/", shown).group(1)
     server = make_server("::")
-    volume = make_volume(istripe.Named(server.target.settings.name), path={
+    volume = make_volume(server.target, path={
         **PATH, "portal": f"[{address}%{nic}]:{server.port}"})
     volume.enable()
     network.kill_connections(port=server.port)
@@ -408,7 +408,7 @@ def test_a_link_local_portal_of_a_nic_made_anew(make_server, make_volume, links)
     wait_for("the address", lambda: "tentative" not in run("ip", "addr", "show", "dev", link.nic))
     server = make_server("::")
     try:
-        volume = make_volume(istripe.Named(server.target.settings.name), path={
+        volume = make_volume(server.target, path={
             **PATH, "portal": f"[{address}%{link.nic}]:{server.port}", "nic": link.nic,
             "login_retry_max_ms": 1000})
         volume.enable()

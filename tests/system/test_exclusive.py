@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab import network, openiscsi, stacking, storage
-from lab.istripe import EnableError, Named
+from lab.istripe import EnableError
 from lab.shell import read, run, status, udev_settle, wait_for, write
 from lab.uevents import Uevents
 from scripted.scenario import Scenario
@@ -315,7 +315,7 @@ def test_claimed_when_it_is_let_go(server, make_volume, stock, links, kernel_log
     disk = stock.login(first, target.settings.name)
     udev_settle()
     target.disk.without = ()
-    volume = make_volume(Named(target.settings.name), name="vol", path={"portal": first})
+    volume = make_volume(target, name="vol", path={"portal": first})
     rival = os.open(disk, os.O_RDONLY | os.O_EXCL)
     try:
         # Nothing says that it is the volume's LUN, until it is asked again.
@@ -397,7 +397,7 @@ def test_its_disk_takes_long(server, make_volume, stock, link, kernel_log, when)
     """The LUN is the volume's: it is claimed when it is ready, and holds up nothing."""
     target = server.load(Scenario("mute", hooks={"on_command": mute}))
     portal = f"{link.address}:{server.port}"
-    volume = make_volume(Named(target.settings.name), name="vol", path={"portal": portal})
+    volume = make_volume(target, name="vol", path={"portal": portal})
     if when == "after":
         volume.enable()
     with probed_in_vain(stock, portal, target):
@@ -422,5 +422,5 @@ def test_known_by_its_serial_number(server, make_volume, stock, link):
     udev_settle()
     assert not Path(f"/sys/block/{disk.name}/device/vpd_pg83").exists()
     target.disk.without = ()
-    volume = make_volume(Named(target.settings.name), path={"portal": portal})
+    volume = make_volume(target, path={"portal": portal})
     refused(volume, f"which is {disk} of this host")

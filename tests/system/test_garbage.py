@@ -22,7 +22,7 @@ import pytest
 
 from conftest import Size
 from lab.disk import Direct, same
-from lab.istripe import EnableError, Named
+from lab.istripe import EnableError
 from lab.shell import LabError, read, write
 from scripted import damage
 from scripted import pdu as p
@@ -165,7 +165,7 @@ def test_login(how, server, play, make_volume):
     comes off all the same."""
     path, settings = LOGINS[how]
     garbage = play(login_due, (damage.WIRE, damage.INTENT), settings, hang_up=0.8, noise_first=0.2)
-    volume = make_volume(Named(server.target.settings.name), **VOLUME, path=portal(server, **path))
+    volume = make_volume(server.target, **VOLUME, path=portal(server, **path))
     with armed(server):
         for _ in shares(LOGIN, garbage):
             if enable(volume):
@@ -214,7 +214,7 @@ def test_answers(server, play, make_volume):
     is lost, what answers honestly then is another LUN: its I/O waits in vain.
     """
     garbage = play(answer_due, (damage.CONTENTS * 8, damage.INTENT), hang_up=0.3)
-    volume = make_volume(Named(server.target.settings.name),
+    volume = make_volume(server.target,
                          **{**VOLUME, "recovery_timeout_ms": 2000}, path=portal(server))
     up = 0
     for _ in shares(ANSWERS, garbage):
@@ -237,7 +237,7 @@ def logout_due(stream, pdu):
 @LIES
 def test_logout(server, play, make_volume):
     garbage = play(logout_due, (damage.WIRE, damage.INTENT), hang_up=0.5)
-    volume = make_volume(Named(server.target.settings.name), **VOLUME, path=portal(server))
+    volume = make_volume(server.target, **VOLUME, path=portal(server))
     for turn in shares(LOGOUT, garbage):
         with Direct(enable_at_last(volume)) as disk:
             disk.write(0, noise("logout", turn))
@@ -443,7 +443,7 @@ def modes():
 def test_live(mode, server, play, make_volume):
     """Reads, writes, pings, aborts, asynchronous messages, logouts on request, logins anew."""
     garbage = play(mode.due, mode.sorts, data=mode.data, unrest=0.01, disk={"doors": 3})
-    target = Named(server.target.settings.name)
+    target = server.target
     units = []
     for number, path in enumerate(({}, {}, {"multi": "mcs", "connections": 2})):
         # All of them look at one medium; a LUN is of one volume only.

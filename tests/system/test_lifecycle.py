@@ -8,7 +8,6 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -311,8 +310,7 @@ def full(times):
 def dirty(server, link, make_volume, scenario, write_to=os.pwrite, count=256 << 10, **settings):
     """A volume, its disk, open, and what is only in its page cache."""
     target = server.load(scenario)
-    volume = make_volume(SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index),
-                         path={"portal": f"{link.address}:{server.port}"}, **settings)
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}"}, **settings)
     disk = os.open(volume.enable(), os.O_RDWR)
     data = os.urandom(count)
     server.arm()
@@ -468,8 +466,7 @@ def test_forced_while_its_files_are_in_use(make_server, make_volume, link):
     legs = [{"portal": f"{link.address}:{server.port}", "target_name": target.settings.name,
              "ping_interval_ms": 0, "login_timeout_ms": 30000, "default_time2wait": 0}
             for server in (lost, asked)]
-    volume = make_volume(SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index),
-                         path=legs[0], more_legs=legs[1:], recovery_timeout_ms=-1,
+    volume = make_volume(target, path=legs[0], more_legs=legs[1:], recovery_timeout_ms=-1,
                          command_timeout_ms=60000)
     with Direct(volume.enable()) as disk:
         lost.arm()

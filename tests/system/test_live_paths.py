@@ -12,7 +12,7 @@ import pytest
 
 from lab import fio, network
 from lab.disk import Direct, noise, same
-from lab.istripe import INITIATOR, Named
+from lab.istripe import INITIATOR
 from lab.istripectl import TOOL
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
 from lab.shell import on_failure, read, run, status, wait_for, write
@@ -261,7 +261,7 @@ def test_added_with_a_shorter_transfer_length(make_server, make_volume, links):
     servers[1].target.disk.data = servers[0].target.disk.data
     paths = [{**QUICK, "portal": f"{link.address}:{server.port}"}
              for link, server in zip(links, servers)]
-    volume = make_volume(Named(servers[0].target.settings.name), policy="round-robin", path=paths[0])
+    volume = make_volume(servers[0].target, policy="round-robin", path=paths[0])
     data = noise(16 * MIB, 1)
     with Direct(volume.enable()) as disk:
         limit = Path("/sys/block") / volume.device() / "queue" / "max_sectors_kb"
@@ -354,7 +354,7 @@ def test_reconnect_of_one_session_of_two_connections(make_server, link, make_vol
     """mcs: the session ends without a command, and the next one has both."""
     server = make_server(link.address)
     server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
-    volume = make_volume(Named(server.target.settings.name), path={
+    volume = make_volume(server.target, path={
         **QUICK, "portal": server.portal, "multi": "mcs", "connections": 2})
     with verified_io(volume.enable()):
         wait_session(volume, 2)
@@ -401,7 +401,7 @@ def test_one_session_of_more_connections(make_server, link, make_volume):
     """mcs: the session ends, at a moment of its choosing, and the next one has them."""
     server = make_server(link.address)
     server.load(Scenario("honest", settings={"MaxConnections": 4}), size_bytes=16 * MIB)
-    volume = make_volume(Named(server.target.settings.name), path={
+    volume = make_volume(server.target, path={
         **QUICK, "portal": server.portal, "multi": "mcs", "connections": 1})
     device = volume.enable()
     with verified_io(device):
@@ -484,7 +484,7 @@ def test_an_add_that_is_given_up_owes_a_drain(make_server, make_volume, links):
     paths = [{**QUICK, "portal": f"{link.address}:{server.port}"}
              for link, server in zip(links, servers)]
     paths[1].update(multi="sessions", connections=2, login_timeout_ms=120000)
-    volume = make_volume(Named(target.settings.name), policy="round-robin", path=paths[0],
+    volume = make_volume(target, policy="round-robin", path=paths[0],
                          fence="path", fence_timeout_ms=1000)
     with Direct(volume.enable()) as disk:
         enable = volume.add_path(1, {**volume.path_settings, **paths[1]}) / "enable"

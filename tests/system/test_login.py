@@ -4,7 +4,6 @@
 import contextlib
 import errno
 import time
-import types
 
 import pytest
 
@@ -519,8 +518,7 @@ def test_breaks_the_offer(server, make_volume, stock, link, kernel_log):
     portal = f"{link.address}:{server.port}"
     stock.login(portal, target.settings.name)
     stock.logout()
-    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-    volume = make_volume(named, path={"portal": portal})
+    volume = make_volume(target, path={"portal": portal})
     volume.enable()
     assert volume.offered("DefaultTime2Wait") == volume.negotiated("DefaultTime2Wait") == "2"
     log_in_again(volume, server.port, by_target=True)
@@ -551,8 +549,7 @@ def test_a_first_burst_above_the_burst(server, make_volume, link, kernel_log):
             "InitialR2T": False}
     target = server.load(Scenario("bursts", hooks={"on_command": first_burst_as_scst},
                                   settings=keys))
-    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-    volume = make_volume(named, path={"portal": f"{link.address}:{server.port}",
+    volume = make_volume(target, path={"portal": f"{link.address}:{server.port}",
                                       "login_timeout_ms": 10000}, command_timeout_ms=10000)
     with Direct(volume.enable()) as disk:
         for at, size in ((0, 128 << 10), (1 << 20, 48 << 10), (2 << 20, 4 << 10)):

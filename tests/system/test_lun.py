@@ -9,7 +9,6 @@ import pytest
 
 from lab import lio, storage
 from lab.disk import Direct, noise, same
-from lab.istripe import Named
 from lab.shell import read, run, status
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import UNMAP, WRITE_16, WRITE_SAME_16
@@ -88,7 +87,7 @@ def test_small_optimal_size_is_no_limit(make_lio, make_volume, optimal_sectors):
 def test_huge_optimal_size_is_no_hint(server, link, make_volume, blocks, hint):
     """The kernel reads ahead as much as the hint says, or twice that: a GiB for a wrong figure."""
     target = server.load(HONEST, optimal_transfer=blocks)
-    volume = make_volume(Named(target.settings.name), metadata="none",
+    volume = make_volume(target, metadata="none",
                          path={"portal": f"{link.address}:{server.port}"})
     volume.enable()
     assert int(volume.queue("optimal_io_size")) == hint
@@ -102,7 +101,7 @@ def test_hints_that_do_not_fit(server, link, make_volume, granularity, preferred
     """As sd does: no request is as long, and nothing is aligned, by figures that make no sense."""
     target = server.load(HONEST, granularity=granularity, optimal_transfer=preferred,
                          physical_exponent=3)
-    volume = make_volume(Named(target.settings.name), metadata="none",
+    volume = make_volume(target, metadata="none",
                          path={"portal": f"{link.address}:{server.port}"})
     volume.enable()
     assert int(volume.queue("minimum_io_size")) == smallest
@@ -120,7 +119,7 @@ def test_discard_of_an_old_lun(server, link, make_volume, most, opcode):
 
     target = server.load(Scenario("old", times=1 << 20, hooks={"on_command": hook}),
                          without=(0xB2,), max_unmap=most)
-    volume = make_volume(Named(target.settings.name), metadata="none",
+    volume = make_volume(target, metadata="none",
                          path={"portal": f"{link.address}:{server.port}"})
     device = volume.enable()
     assert int(volume.queue("discard_max_bytes")) >= MIB
@@ -135,7 +134,7 @@ def test_limits_of_an_old_page(server, link, make_volume):
     sd reads it alike (sd_read_block_limits()).
     """
     target = server.load(HONEST, max_transfer=64, cut_pages={0xB0: 12, 0xB1: 1})
-    volume = make_volume(Named(target.settings.name), metadata="none",
+    volume = make_volume(target, metadata="none",
                          path={"portal": f"{link.address}:{server.port}"})
     volume.enable()
     assert volume.queue("max_hw_sectors_kb") == "32"
@@ -156,7 +155,7 @@ def test_limit_that_a_target_does_not_tell(server, link, make_volume, vendor, pr
 
     target = server.load(Scenario("lengths", hooks={"on_command": hook}), vendor=vendor,
                          product=product)
-    volume = make_volume(Named(target.settings.name), metadata="none",
+    volume = make_volume(target, metadata="none",
                          path={"portal": f"{link.address}:{server.port}"})
     with Direct(volume.enable()) as disk:
         assert volume.queue("max_hw_sectors_kb") == "512"
@@ -174,7 +173,7 @@ def test_physical_blocks(server, link, make_volume, stock, exponent, lowest):
     """
     target = server.load(HONEST, physical_exponent=exponent, lowest_aligned=lowest, doors=2)
     portal = f"{link.address}:{server.port}"
-    one, two = (make_volume(Named(target.settings.name), legs=legs, path={"portal": portal})
+    one, two = (make_volume(target, legs=legs, path={"portal": portal})
                 for legs in (1, 2))
     names = "logical_block_size", "physical_block_size", "minimum_io_size"
     blocks = ["512", str(512 << exponent), str(512 << exponent)]

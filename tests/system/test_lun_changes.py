@@ -22,7 +22,7 @@ from lab import network
 from lab.connections import log_in_again
 from lab.disk import Direct, noise, same, works
 from lab.ghost import Write, path_state, volume_over
-from lab.istripe import EnableError, Named
+from lab.istripe import EnableError
 from lab.shell import read, run, status, wait_for, write
 from scripted.scenario import HONEST, Scenario
 from scripted.scsi import (
@@ -52,7 +52,7 @@ def one_path(server, link, make_volume):
     """one_path(scenario, **disk): a volume over the scripted target, and its disk."""
     def make(scenario=HONEST, **disk):
         target = server.load(scenario, **disk)
-        volume = make_volume(Named(target.settings.name), metadata="none",
+        volume = make_volume(target, metadata="none",
                              path={**PATH, "portal": f"{link.address}:{server.port}"})
         return volume, target.disk
 
@@ -204,14 +204,14 @@ def test_write_same_refused(one_path, server):
     assert server.violations() == []
 
 
-def is_known_as(volume, name, disk, portal, make_volume):
+def is_known_as(volume, name, disk, server, link, make_volume):
     """By a second path, and by another volume, which finds another name: it is the same LUN."""
+    portal = f"{link.address}:{server.port}"
     write(volume.add_path(1, {**volume.path_settings, "portal": portal}) / "enable", 1)
     wait_for("the second path", lambda: path_state(volume, 1) == "live")
     works(disk, 2)
     assert read(volume.leg_sysfs(0) / "designator") == name
-    other = make_volume(Named(volume.path_settings["target_name"]), metadata="none",
-                        path={**PATH, "portal": portal})
+    other = make_volume(server.target, metadata="none", path={**PATH, "portal": portal})
     with pytest.raises(EnableError, match=f"which is leg 0 of volume {volume.name} already"):
         other.enable()
     return other
@@ -220,14 +220,13 @@ def is_known_as(volume, name, disk, portal, make_volume):
 def test_a_better_designator(one_path, server, make_volume, links):
     """New firmware of an array: the leg goes on by the one that it is known by, on all paths."""
     volume, lun = one_path(designators=("t10",))
-    portal = f"{links[1].address}:{server.port}"
     with Direct(volume.enable()) as disk:
         name = read(volume.leg_sysfs(0) / "designator")
         assert name.startswith("t10.ISTRIPE ")
         lun.designators = ("naa", "t10")
         log_in_again(volume, server.port)
         works(disk, 1)
-        other = is_known_as(volume, name, disk, portal, make_volume)
+        other = is_known_as(volume, name, disk, server, links[1], make_volume)
     volume.disable()
     other.enable()
     assert read(other.leg_sysfs(0) / "designator") == f"naa.{lun.naa.hex()}"
@@ -242,7 +241,6 @@ def test_a_better_designator(one_path, server, make_volume, links):
 def test_page_83h_comes(one_path, server, make_volume, links):
     """New firmware of an array whose LUNs had serial numbers only: the leg goes on by that."""
     volume, lun = one_path(without=(0x83,))
-    portal = f"{links[1].address}:{server.port}"
     with Direct(volume.enable()) as disk:
         name = read(volume.leg_sysfs(0) / "designator")
         assert name.startswith("serial.ISTRIPE.")
@@ -250,7 +248,7 @@ def test_page_83h_comes(one_path, server, make_volume, links):
         log_in_again(volume, server.port)
         works(disk, 1)
         # Which a second path could not do as long as there was only the number.
-        is_known_as(volume, name, disk, portal, make_volume)
+        is_known_as(volume, name, disk, server, links[1], make_volume)
     volume.disable()
     # A file of the volume may have the number.
     write(volume.leg / "designator", name)
@@ -984,7 +982,7 @@ def test_a_list_of_600_luns(server, link, make_volume, number):
     """It is longer than what is read of it: INQUIRY tells."""
     target = server.load(HONEST, addresses=[flat(each) for each in range(600)])
     path = {"portal": f"{link.address}:{server.port}", "lun": number}
-    volume = make_volume(Named(target.settings.name), metadata="none", path=path)
+    volume = make_volume(target, metadata="none", path=path)
     with Direct(volume.enable()) as disk:
         works(disk, 1)
     volume.disable()

@@ -10,7 +10,6 @@ import pytest
 from lab import fio, lio, storage
 from lab.disk import Direct, noise, same
 from lab.ghost import Write, held_write, release, state, volume_over
-from lab.istripe import Named
 from lab.shell import read, run, wait_for
 from scripted import pdu as p
 from scripted.checks import ABORT_TASK
@@ -136,7 +135,7 @@ async def dropped_then_slow(run, conn, task):
 def test_sent_again_has_its_time_again(server, link, make_volume, kernel_log):
     """The request is older than command_timeout_ms by then, the command is not."""
     target = server.load(Scenario("slow", times=2, hooks=on_write(dropped_then_slow)))
-    volume = make_volume(Named(target.settings.name), command_timeout_ms=AGAIN_TIMEOUT_S * 1000,
+    volume = make_volume(target, command_timeout_ms=AGAIN_TIMEOUT_S * 1000,
                          path={"portal": f"{link.address}:{server.port}", "default_time2wait": 0})
     device = volume.enable()
     server.arm()
@@ -183,7 +182,7 @@ PIECES = pytest.mark.parametrize("pieces", [reads_in, writes_in], ids=["read", "
 
 def in_pieces(server, link, make_volume, hooks, command_timeout_ms):
     target = server.load(Scenario("in pieces", hooks=hooks))
-    volume = make_volume(Named(target.settings.name), command_timeout_ms=command_timeout_ms,
+    volume = make_volume(target, command_timeout_ms=command_timeout_ms,
                          path={"portal": f"{link.address}:{server.port}", "immediate_data": "No",
                                "initial_r2t": "Yes"})
     data = noise(128 << 10, 1)
@@ -241,7 +240,7 @@ def test_answered_when_looked_at(server, link, make_volume, kernel_log):
     answers = AnswersBesideAborts()
     target = server.load(Scenario("answers beside aborts", hooks=answers.hooks,
                                   settings={"depth": 256}))
-    volume = make_volume(Named(target.settings.name), command_timeout_ms=TIMEOUT_S * 1000,
+    volume = make_volume(target, command_timeout_ms=TIMEOUT_S * 1000,
                          path={"portal": f"{link.address}:{server.port}"})
     with Direct(volume.enable()) as disk:
         server.arm()

@@ -6,7 +6,6 @@ import threading
 import time
 
 from lab.ghost import volume_over
-from lab.istripe import Named
 from lab.shell import read, wait_for
 from scripted.scenario import Scenario
 
@@ -74,7 +73,7 @@ def test_some_at_a_time(make_server, make_volume, links):
                     identity=f"6001405{index:025x}")
     paths = [[{**PATH, "portal": f"{link.address}:{server.port}", "nic": link.nic,
                "target_name": server.target.iqn} for link in links] for server in servers]
-    volume = make_volume(Named(servers[0].target.iqn), path=paths[0][0],
+    volume = make_volume(servers[0].target, path=paths[0][0],
                          more_legs=[leg[0] for leg in paths[1:]])
     for leg, (_, second) in enumerate(paths):
         volume.add_path(1, second, leg)

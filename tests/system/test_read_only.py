@@ -3,7 +3,6 @@
 
 import errno
 import os
-import types
 from pathlib import Path
 
 import pytest
@@ -41,9 +40,8 @@ def scripted(server, make_volume, link):
 
     def make(hooks=None, **options):
         target = server.load(Scenario("takes no writes", hooks=hooks or {}))
-        named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
         path = {"portal": f"{link.address}:{server.port}", **options.pop("path", {})}
-        return make_volume(named, path=path, **options), target
+        return make_volume(target, path=path, **options), target
 
     return make
 

@@ -5,7 +5,6 @@ import contextlib
 import errno
 import mmap
 import os
-import types
 
 import pytest
 
@@ -28,8 +27,7 @@ def scripted(server, make_volume, link):
 
     def make(scenario, **path):
         target = server.load(scenario)
-        named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-        return make_volume(named, path={"portal": f"{link.address}:{server.port}", **QUICK, **path})
+        return make_volume(target, path={"portal": f"{link.address}:{server.port}", **QUICK, **path})
 
     return make
 

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import threading
 import time
-import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -367,14 +366,13 @@ def no_more_threads():
 def test_dead_portals_hold_up_nobody(server, make_volume, links):
     """Without memory for another thread: those there are wait for portals that do not answer."""
     target = server.load(HONEST)
-    named = types.SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-    dead = {"portal": f"{links[1].address}:{server.port}", "target_name": named.iqn, "lun": 0,
+    dead = {"portal": f"{links[1].address}:{server.port}", "target_name": target.iqn, "lun": 0,
             "default_time2wait": 0, "login_timeout_ms": 120000, "connections": 8}
     live = {"portal": f"{links[0].address}:{server.port}", "default_time2wait": 0}
     paths = range(1, 5)
     with contextlib.ExitStack() as held:
         held.enter_context(workers_of_their_own())
-        volume = make_volume(named, path=live, recovery_timeout_ms=-1)
+        volume = make_volume(target, path=live, recovery_timeout_ms=-1)
         device = volume.enable()
         # One at a time: there must be fewer workers afterwards than sessions of dead portals.
         for path in paths:

@@ -19,7 +19,7 @@ from lab.ghost import (
     state,
     volume_over,
 )
-from lab.istripe import EnableError, Named
+from lab.istripe import EnableError
 from lab.names import StuckHelper
 from lab.shell import clock, read, status, wait_for, write
 from scripted import keys
@@ -75,7 +75,7 @@ def test_redirect_with_several_addresses(make_server, make_volume, link, version
         return True
 
     balancer.load(Scenario("has several portals", hooks={"on_login": send_on}))
-    volume = make_volume(Named(server.target.settings.name), path={
+    volume = make_volume(server.target, path={
         "portal": f"{own}:{balancer.port}",
         "source_address": link.source6 if version == 6 else link.source})
     volume.enable()
@@ -117,7 +117,7 @@ def portals_in_a_row(make_server, link, codes, scenario):
 def test_permanent_redirect_is_kept(make_server, make_volume, link, kernel_log, codes, kept):
     """The next login begins where permanent ones have led, not where a temporary one has."""
     servers, portals = portals_in_a_row(make_server, link, codes, HONEST)
-    volume = make_volume(Named(servers[-1].target.settings.name), path={
+    volume = make_volume(servers[-1].target, path={
         "portal": portals[0], "default_time2wait": 0})
     data = noise(64 * KIB, 1)
     with Direct(volume.enable()) as disk:
@@ -151,7 +151,7 @@ def test_redirect_to_a_name(make_server, make_volume, link, resolver, kernel_log
     balancer, server = [make_server("::" if version == 6 else "0.0.0.0") for _ in range(2)]
     balancer.load(Scenario("has moved to a name", hooks=sends_to(
         "10.0.0", f"{name}:{server.port},1", code=PERMANENT)))
-    volume = make_volume(Named(server.target.settings.name), path={
+    volume = make_volume(server.target, path={
         "portal": f"{own}:{balancer.port}", "default_time2wait": 0,
         "source_address": link.source6 if version == 6 else link.source})
     data = noise(64 * KIB, 1)
@@ -171,13 +171,12 @@ def test_redirect_to_a_name_of_the_other_family(make_server, make_volume, link, 
     balancer, server = make_server(), make_server("::")
     balancer.load(Scenario("to IPv6", hooks=sends_to(f"other.example:{server.port}")))
     here = {"portal": f"{link.address}:{balancer.port}"}
-    volume = make_volume(Named(server.target.settings.name), path=here)
+    volume = make_volume(server.target, path=here)
     volume.enable()
     remote = read(volume.path_sysfs() / "connections" / "0" / "remote_address")
     assert remote == f"[{link.address6}]:{server.port}"
     volume.disable()
-    bound = make_volume(Named(server.target.settings.name),
-                        path={**here, "source_address": link.source})
+    bound = make_volume(server.target, path={**here, "source_address": link.source})
     with pytest.raises(EnableError, match="no IPv4 address of it is found .*: other.ex") as failure:
         bound.enable()
     assert failure.value.number == errno.EHOSTUNREACH
@@ -197,7 +196,7 @@ def test_redirect_to_a_name_that_nobody_knows(server, make_volume, link, resolve
 
     target = server.load(Scenario("balances", hooks={"on_login": send_on}, times=1000))
     resolver({"somebody.example": [link.address]})
-    volume = make_volume(Named(target.settings.name), path={
+    volume = make_volume(target, path={
         "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
         "login_retry_max_ms": 1000})
     data = noise(64 * KIB, 1)
@@ -224,7 +223,7 @@ def test_a_resolver_that_hangs(server, make_volume, link, resolver, tmp_path):
         return struck
 
     target = server.load(Scenario("to a name", hooks={"on_login": send_on}, times=1000))
-    volume = make_volume(Named(target.settings.name), path={
+    volume = make_volume(target, path={
         "portal": f"{link.address}:{server.port}", "default_time2wait": 0,
         "login_retry_max_ms": 1000, "login_timeout_ms": 3000})
     volume.enable()
@@ -267,7 +266,7 @@ def test_another_hash_is_no_redirect(make_server, make_volume, link, kernel_log)
     scenario = Scenario("one hash", hooks={"on_login": one_hash},
                         settings={"secrets": {"initiator": SECRET}})
     servers, portals = portals_in_a_row(make_server, link, (TEMPORARY,) * 4, scenario)
-    volume = make_volume(Named(servers[-1].target.settings.name), path={
+    volume = make_volume(servers[-1].target, path={
         "portal": portals[0], "chap_user": "initiator", "chap_secret": SECRET.decode()})
     volume.enable()
     assert kernel_log.matching("once more with MD5 alone")
@@ -278,7 +277,7 @@ def test_another_hash_is_no_redirect(make_server, make_volume, link, kernel_log)
 def test_permanent_redirect_until_reconnect(make_server, make_volume, link):
     """By hand, that is; and until the volume is disabled."""
     (old, new), portals = portals_in_a_row(make_server, link, (PERMANENT,), HONEST)
-    volume = make_volume(Named(new.target.settings.name), path={
+    volume = make_volume(new.target, path={
         "portal": portals[0], "default_time2wait": 0})
     volume.enable()
     write(volume.path_sysfs() / "reconnect", "force")
@@ -313,7 +312,7 @@ def test_permanent_redirect_was_wrong(make_server, make_volume, link, kernel_log
     (old, new), portals = portals_in_a_row(
         make_server, link, (PERMANENT,), Scenario("0203", hooks=hooks, times=1000))
     target = old.target
-    volume = make_volume(Named(target.settings.name), path={
+    volume = make_volume(target, path={
         "portal": portals[0], "default_time2wait": 0, "login_retry_max_ms": 1000})
     data = noise(64 * KIB, 1)
     with Direct(volume.enable()) as disk:
@@ -339,7 +338,7 @@ def test_both_portals_fail_for_a_while(make_server, make_volume, link, kernel_lo
     (old, new), portals = portals_in_a_row(
         make_server, link, (PERMANENT,),
         Scenario("0301", hooks={"on_login": refuse_when_armed}, times=5))
-    volume = make_volume(Named(new.target.settings.name), path={
+    volume = make_volume(new.target, path={
         "portal": portals[0], "default_time2wait": 0, "login_retry_max_ms": 1000})
     data = noise(64 * KIB, 1)
     with Direct(volume.enable()) as disk:
@@ -391,7 +390,7 @@ def test_each_login_is_redirected(make_server, make_volume, links):
     target = server.load(Scenario("serves", times=1, hooks={
         "on_connect": note_portal, "on_command": lose}))
     balancer.load(Scenario("balances", hooks={"on_login": send_on}))
-    volume = make_volume(Named(target.settings.name), path={
+    volume = make_volume(target, path={
         "portal": f"{links[0].address}:{balancer.port}", "default_time2wait": 0})
     rounds = 4
     with Direct(volume.enable()) as disk:

@@ -9,7 +9,7 @@ import pytest
 from lab import network
 from lab.disk import Direct, noise, same
 from lab.ghost import KIB, Write, held_write, killed, path_state, state, volume_over
-from lab.istripe import EnableError, Named
+from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.ghost import hold
 from scripted.scenario import Scenario
@@ -177,7 +177,7 @@ def test_another_lun_answers_for_a_while(make_volume, links, servers, kernel_log
 def test_the_only_path_takes_less_for_a_while(make_volume, link, server):
     """Its I/O waits, and goes on when the LUN takes as long commands as before; nobody has to say so."""
     target = server.load(Scenario("less"))
-    volume = make_volume(Named(target.settings.name), metadata="none", recovery_timeout_ms=-1,
+    volume = make_volume(target, metadata="none", recovery_timeout_ms=-1,
                          path={**PATH, "portal": f"{link.address}:{server.port}"})
     with Direct(volume.enable()) as disk:
         target.disk.max_transfer = 1024

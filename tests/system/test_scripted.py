@@ -16,7 +16,7 @@ import time
 import pytest
 
 from lab.disk import Direct, noise, same
-from lab.istripe import EnableError, Named
+from lab.istripe import EnableError
 from lab.shell import LabError, on_failure, read, wait_for
 from scripted import (
     scenarios_connections,
@@ -43,7 +43,7 @@ def server(make_server, link):
 def volume_of(server, make_volume):
     def make(scenario):
         target = server.load(scenario)
-        return make_volume(Named(target.settings.name), **{**VOLUME, **scenario.volume},
+        return make_volume(target, **{**VOLUME, **scenario.volume},
                            path={"portal": server.portal, **PATH, **scenario.path})
 
     return make

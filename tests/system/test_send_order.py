@@ -17,7 +17,6 @@ from types import SimpleNamespace
 import pytest
 
 from lab.disk import Direct, noise, same
-from lab.istripe import Named
 from lab.shell import read, wait_for
 from scripted import pdu as p
 from scripted.scenario import Scenario
@@ -72,7 +71,7 @@ def paused(server, link, make_volume, segment_bytes):
     hooks = {"on_connect": take_little, "on_command": pause, "on_header": note}
     target = server.load(Scenario("pauses", hooks=hooks, settings={
         "depth": 128, "MaxRecvDataSegmentLength": segment_bytes, "MaxBurstLength": MIB}))
-    volume = make_volume(Named(target.settings.name), path={
+    volume = make_volume(target, path={
         "portal": f"{link.address}:{server.port}", "send_buffer_bytes": BUFFER_BYTES, **PATIENT})
     with Direct(volume.enable()) as disk:
         # A new connection is taken for slow.
@@ -171,7 +170,7 @@ def test_small_commands_have_a_connection(server, link, make_volume):
         return False
 
     target = server.load(Scenario("holds", hooks={"on_command": hold}, times=1 << 20))
-    volume = make_volume(Named(target.settings.name), path={
+    volume = make_volume(target, path={
         "portal": f"{link.address}:{server.port}", "connections": 2})
     with Direct(volume.enable()) as disk:
         wait_for("both connections", lambda: len(server.connections()) == 2)
@@ -206,7 +205,7 @@ def test_large_writes_keep_no_connection(server, link, make_volume):
         return threads
 
     target = server.load(Scenario("holds", hooks={"on_command": hold}, times=1 << 20))
-    volume = make_volume(Named(target.settings.name), path={
+    volume = make_volume(target, path={
         "portal": f"{link.address}:{server.port}", "connections": 2})
     with Direct(volume.enable()) as disk:
         volume.wait_state("live")

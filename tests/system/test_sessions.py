@@ -8,7 +8,7 @@ import pytest
 
 from lab import fio, istripe, lio, network, storage
 from lab.connections import assert_queue_for_each, wait_reconnects
-from lab.istripe import INITIATOR, Named
+from lab.istripe import INITIATOR
 from lab.shell import read, run, status, wait_for
 from scripted.conn import Drop
 from scripted.scenario import Scenario
@@ -222,7 +222,7 @@ def test_start_while_others_cannot_log_in(make_server, link, make_volume, multi)
     scenario = Scenario("only one session", hooks={"on_login": only_one}, armed=True,
                         settings={"MaxConnections": 1})
     server.load(scenario, size_bytes=16 * MIB)
-    volume = make_volume(Named(server.target.settings.name), path={
+    volume = make_volume(server.target, path={
         **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
     device = volume.enable()
     assert volume.state() == state(volume) == "degraded"
@@ -243,7 +243,7 @@ def test_a_write_that_ends_every_session(make_server, link, make_volume, multi):
     server = make_server(link.address)
     server.load(Scenario("deadly write", hooks=on_write(drop), times=10000,
                          settings={"MaxConnections": 4}), size_bytes=16 * MIB)
-    volume = make_volume(Named(server.target.settings.name), recovery_timeout_ms=3000, path={
+    volume = make_volume(server.target, recovery_timeout_ms=3000, path={
         **QUICK, "portal": server.portal, "multi": multi, "connections": 3})
     device = volume.enable()
     server.target.run.armed = True
@@ -270,7 +270,7 @@ def test_an_old_read_that_loses_two_sessions(make_server, link, make_volume):
     server = make_server(link.address)
     target = server.load(Scenario("ends late", hooks=on_read(end_late), times=2),
                          size_bytes=16 * MIB)
-    volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
+    volume = make_volume(target, recovery_timeout_ms=HOLD_S * 1000,
                          path={**QUICK, "portal": server.portal, "connections": 4})
     device = volume.enable()
     server.arm()
@@ -299,7 +299,7 @@ def test_nothing_waits_for_ever_for_a_session_that_stays_away(make_server, link,
     server = make_server(link.address)
     target = server.load(Scenario("one stays away", times=10000, hooks={
         **on_write(the_last_stays_away), "on_login": banned}), size_bytes=16 * MIB)
-    volume = make_volume(Named(target.settings.name), recovery_timeout_ms=HOLD_S * 1000,
+    volume = make_volume(target, recovery_timeout_ms=HOLD_S * 1000,
                          path={**QUICK, "portal": server.portal, "connections": 3})
     device = volume.enable()
     server.arm()

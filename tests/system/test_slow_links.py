@@ -168,8 +168,7 @@ async def little_by_little(run, conn, task):
 def test_target_takes_little_at_a_time(server, link, make_volume, kernel_log):
     """A write that moves all the time is let finish, however long it takes: here 13 s or more."""
     target = server.load(Scenario("little", times=100, hooks=on_write(little_by_little)))
-    named = SimpleNamespace(iqn=target.settings.name, lun_number=lambda index: index)
-    volume = make_volume(named, command_timeout_ms=10000,
+    volume = make_volume(target, command_timeout_ms=10000,
                          path={"portal": f"{link.address}:{server.port}", "immediate_data": "No",
                                "initial_r2t": "Yes"})
     device = volume.enable()

@@ -6,7 +6,6 @@ import asyncio
 import pytest
 
 from conftest import MIB
-from lab.istripe import Named
 from lab.shell import run
 from scripted.scenario import Scenario
 from scripted.scsi import SERVICE_ACTION_IN_16, WRITE_SAME_16, Result, number
@@ -70,7 +69,7 @@ def test_several_on_the_way(server, link, make_volume, thin, last):
     """
     moving = Moving(thin)
     target = server.load(Scenario("moves", hooks={"on_command": moving}), max_write_same=2048)
-    volume = make_volume(Named(target.settings.name), metadata="none",
+    volume = make_volume(target, metadata="none",
                          path={"portal": f"{link.address}:{server.port}"})
     device = volume.enable()
     target.disk.data[:COUNT * MIB] = b"\x5a" * (COUNT * MIB)

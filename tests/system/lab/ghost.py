@@ -13,7 +13,6 @@ import time
 
 from lab import network
 from lab.disk import noise
-from lab.istripe import Named
 from lab.shell import read, wait_for, write
 
 KIB = 1 << 10
@@ -50,7 +49,7 @@ def volume_over(make_volume, links, ports, target, **options):
     """
     options = {"policy": "failover", "recovery_timeout_ms": -1, "ghost_timeout_ms": -1, "path": FAST,
                **options}
-    volume = make_volume(Named(target.settings.name), paths=links, **options)
+    volume = make_volume(target, paths=links, **options)
     for index, (link, port) in enumerate(zip(links, ports)):
         write(volume.leg / "paths" / str(index) / "portal", f"{link.address}:{port}")
     return volume

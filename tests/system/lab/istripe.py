@@ -35,17 +35,6 @@ def unload():
     run("rmmod", "istripe")
 
 
-class Named:
-    """What Volume wants to know of a target, without the target."""
-
-    def __init__(self, iqn):
-        self.iqn = iqn
-
-    @staticmethod
-    def lun_number(index):
-        return index
-
-
 class Volume:
     """One volume; of one leg with one path, unless more_legs or more_paths are given.
 
