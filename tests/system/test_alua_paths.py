@@ -238,7 +238,6 @@ def test_which_paths_get_io(four, kind, policy):
         if writer:
             same(disk.read(AT, 4 * KIB), noise(4 * KIB, "last"), "what was read")
         check_only(array, volume, disk, policy, first)
-    assert array.violations() == []
 
 
 def words_of(stalls, transition_s):
@@ -346,7 +345,6 @@ def test_to_standby_and_back(four, reader, size, request, verdict, kind, access)
     # One at most for each I/O and each path to the group, and attentions.
     assert sum(refused(volume)) <= len(stalls) * (2 * in_flight(kind) + 8)
     undisturbed(volume)
-    assert array.violations() == []
     # The scripted target takes its time on a busy machine.
     if size.full and kind == "lio":
         check_stalls([*stalls, of_fio], array.transition_s)

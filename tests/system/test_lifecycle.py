@@ -328,7 +328,7 @@ def test_forced_writes_back(server, link, make_volume):
         os.close(disk)
     assert target.run.hits == 8
     assert target.disk.data[MIB:MIB + len(data)] == data
-    assert volume.last_error() == "" and server.violations() == []
+    assert volume.last_error() == ""
 
 
 def test_forced_waits_for_a_throttled_cgroup(server, link, make_volume):
@@ -353,7 +353,7 @@ def test_forced_waits_for_a_throttled_cgroup(server, link, make_volume):
             os.close(disk)
     assert target.run.hits == 1
     assert target.disk.data[MIB:MIB + len(data)] == data
-    assert volume.last_error() == "" and server.violations() == []
+    assert volume.last_error() == ""
 
 
 @pytest.mark.allow_log("(error|lost).* dev istripe", "the last writes fail on purpose")
@@ -394,7 +394,7 @@ def test_forced_gives_up_a_silent_lun(server, link, make_volume, kernel_log):
     assert kernel_log.matching("and 16 of its last writes have failed")
     # Those in flight, and perhaps once more.
     assert 2 <= target.run.hits <= 4
-    assert not volume.enabled() and server.violations() == []
+    assert not volume.enabled()
 
 
 @pytest.mark.allow_log("(error|lost).* dev istripe|fails", "the last writes fail on purpose")
@@ -435,7 +435,7 @@ def test_forced_gives_up_a_leg_that_is_lost(make_server, make_volume, link):
         over.set()
         os.close(disk)
         writer.join(60)
-    assert not volume.enabled() and good.violations() == lost.violations() == []
+    assert not volume.enabled()
 
 
 @pytest.mark.allow_log("error, dev istripe", "the write that fails")

@@ -754,7 +754,6 @@ def test_a_lost_write_while_no_path_serves(make_server, make_volume, links):
         same(disk.read(AT, 2 * SIZE), noise(2 * SIZE, 2), "what was read")
         works(disk, 3)
     volume.disable()
-    assert [server.violations() for server in servers] == [[], []]
 
 
 @SAYS

@@ -244,7 +244,6 @@ def test_the_lun_changes_on_trial(servers, make_volume, links, kernel_log):
     assert kernel_log.matching("a read on trial: ")
     target.disk = lun
     wait_for("the path to come back", lambda: path_state(volume) == "live", NOTICED_S)
-    assert [server.violations() for server in servers] == [[], []]
 
 
 async def keep_large(run, conn, task):
@@ -304,7 +303,6 @@ def test_the_large_ping_is_zeros(servers, make_volume, links, mtu, least):
         log_in_again(volume, servers[0].port)
     large = max(pings, key=len)
     assert len(large) >= least and large == bytes(len(large))
-    assert [server.violations() for server in servers] == [[], []]
 
 
 @contextlib.contextmanager

@@ -78,4 +78,3 @@ def test_several_on_the_way(server, link, make_volume, thin, last):
     assert moving.flags[:COUNT] == [True] * COUNT
     assert moving.flags.count(True) == COUNT + 1
     assert moving.flags.count(False) == COUNT - 1 + last
-    assert server.violations() == []

@@ -108,6 +108,3 @@ class LioArray:
         """How many came, for whatever; those that were refused, too."""
         statistics = self.targets[group].tpg / "lun" / "lun_0" / "statistics" / "scsi_tgt_port"
         return int(read(statistics / "in_cmds"))
-
-    def violations(self):
-        return []

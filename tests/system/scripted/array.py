@@ -100,6 +100,3 @@ class Array:
     def commands(self, group):
         """How many came for the medium; those that were refused, too."""
         return sum(self.arrived[way.address] for way in self.ways if way.group == group)
-
-    def violations(self):
-        return [line for server in self.servers for line in server.violations()]
