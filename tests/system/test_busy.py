@@ -112,11 +112,8 @@ def test_patience_is_for_busy_targets_only(make_server, make_volume, stock, link
     writes = [Write(device), Write(disk)]
     failing = Write(never)
     wait_for("the writes", lambda: ours.run.hits and theirs.run.hits)
-    lost.set_peer_up(False)
-    try:
+    with network.peer_down(lost):
         failing.join(PATIENCE_S + 5)
-    finally:
-        lost.set_peer_up(True)
     assert [write.result(60) for write in writes] == [0, 0]
     assert min(write.took_s for write in writes) > PATIENCE_S
     assert (ours.run.hits, theirs.run.hits) == (2, 2)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from lab import istripe
+from lab import istripe, network
 from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import read, run, wait_for
 
@@ -75,8 +75,7 @@ def test_the_command_mends_it(two_paths):
 
 def test_link_that_is_down(two_paths, links):
     state = istripe.Volume("db").path_sysfs(path=1) / "state"
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         wait_for("a lost path", lambda: read(state) != "live" and
                  read(istripe.Volume("db").sysfs() / "state") == "degraded")
         found = doctor()
@@ -85,8 +84,6 @@ def test_link_that_is_down(two_paths, links):
         warned, = [finding for finding in found["path-state"] if finding["result"] == "warn"]
         assert warned["subject"] == "leg 0 path 1" and warned["why"]
         assert found["state"][0]["measured"] == "degraded"
-    finally:
-        links[1].set_up(True)
     wait_for("the path again", lambda: read(state) == "live", 60)
 
 

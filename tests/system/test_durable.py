@@ -191,12 +191,9 @@ def test_down_flushes_what_it_can(make_server, make_volume, links, kernel_log):
     assert good.disk.cached
     # It reads what has been closed.
     udev_settle_told()
-    links[0].set_up(False)
-    try:
+    with network.down(links[0]):
         wait_for("the loss", lambda: read(volume.leg_sysfs(0) / "state") != "live", 60)
         volume.disable()
-    finally:
-        links[0].set_up(True)
     assert cut(good.disk) == 0
     assert kernel_log.matching(f"{volume.name}: leg 0: .*: its write cache is not flushed")
     assert not kernel_log.matching(f"{volume.name}: leg 1.*: its write cache is not flushed")

@@ -189,12 +189,9 @@ def test_writes_that_wait(make_lio, make_volume, events, links):
     volume = make_volume(target, paths=links, path=PATH, policy="failover", fence="path")
     with Direct(volume.enable()) as disk:
         writer = write_to_holder(disk, lun.disk, noise(4 * KIB, 1))
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             waiting = events.wait("WRITES_WAITING")
             lun.disk.release()
-        finally:
-            links[0].set_up(True)
         writer.finish()
         resumed = events.wait("WRITES_RESUMED")
         events.wait("VOLUME_LIVE")
@@ -318,16 +315,13 @@ def monitored(volume):
 
 def test_what_is_not_live_from_the_start(volume, events, links):
     """And what comes and goes later: paths, not the volume."""
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         with monitored(volume) as monitor:
             volume.enable()
             wait_actions(events, LOST)
             for place, state in (("leg 0: ", "-> degraded"), ("leg 0 path 1: ", "")):
                 monitor.wait(f"{volume.name} {place}unknown -> ", state)
         assert events.seen("PATH_FAILED")[0].of(path=1)
-    finally:
-        links[1].set_up(True)
     wait_actions(events, LOST + BACK)
     write(volume.leg / "paths" / "1" / "enable", 0)
     removed = events.wait("PATH_REMOVED")
@@ -510,13 +504,10 @@ def test_files_wake_poll(make_lio, make_volume, links):
         # That the path came up may be told only now.
         wait_for("no news", lambda: not files[0].poll.poll(0) or not files[0].read())
         writer = write_to_holder(disk, lun.disk, noise(4 * KIB, 1))
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             for file, wanted in zip(files, ("backoff", "degraded", "degraded", "1")):
                 file.wait(wanted)
             lun.disk.release()
-        finally:
-            links[0].set_up(True)
         for file, wanted in zip(files, ("live", "live", "live", "0")):
             file.wait(wanted)
         writer.finish()
@@ -543,12 +534,9 @@ def test_each_state_wakes_poll(target, make_volume, links, multi):
         assert len(files) == (9 if multi == "sessions" else 7)
         first = {file: file.value for file in files}
         assert set(first.values()) == {"live", "logged-in"}
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             for file in files:
                 file.wait_other(first[file])
-        finally:
-            links[0].set_up(True)
         for file in files:
             file.wait(first[file])
         wait_for("all of it", lambda: volume.state() == "live")
@@ -566,11 +554,8 @@ def test_status_is_shown_anew(volume, links):
     volume.enable()
     with Lines(TOOL, "status", "--watch=10min", "-o", "STATE", "-P", volume.name) as status:
         status.wait("live")
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             status.wait("degraded")
-        finally:
-            links[0].set_up(True)
 
 
 # Many of them
@@ -607,11 +592,8 @@ def test_nothing_is_left(volume, links, size):
         volume.force_down()
     for link in links:
         volume.enable()
-        link.set_up(False)
-        try:
+        with network.down(link):
             volume.force_down()
-        finally:
-            link.set_up(True)
     volume.delete()
     istripe.unload()
     leaks.settle()

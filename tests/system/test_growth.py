@@ -228,21 +228,15 @@ def test_several_paths(make_lio, make_volume, links):
     resize(target, LUN_BYTES + MIB)
     volume.rescan()
     assert volume.size_bytes() == LUN_BYTES + MIB
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         wait_for("the loss", lambda: read(volume.sysfs() / "state") == "degraded", 30)
         resize(target, LUN_BYTES + 2 * MIB)
         volume.rescan()
         assert volume.size_bytes() == LUN_BYTES + 2 * MIB
-    finally:
-        links[1].set_up(True)
     wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 60)
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         wait_for("the loss", lambda: read(volume.sysfs() / "state") == "degraded", 30)
         resize(target, LUN_BYTES + MIB)
-    finally:
-        links[1].set_up(True)
     behind(volume)
     # Not less than at first: a target that is behind, and asked again until it is not.
     resize(target, LUN_BYTES + 2 * MIB)
@@ -566,13 +560,10 @@ def test_a_path_that_lags_from_the_start(make_scripted, links, first):
     volume.enable()
     wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live")
     assert volume.size_bytes() == 16 * MIB
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         wait_for("the loss", lambda: read(volume.sysfs() / "state") == "degraded", 60)
         volume.rescan()
         assert volume.size_bytes() == 20 * MIB
-    finally:
-        links[1].set_up(True)
     behind(volume, "has shrunk to 32768")
     lagging[0] = False
     wait_for("both paths", lambda: read(volume.sysfs() / "state") == "live", 60)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import istripe, leaks, lio, storage, uevents
+from lab import istripe, leaks, lio, network, storage, uevents
 from lab.istripectl import INITIATOR, TOOL, leg
 from lab.shell import read, run, status, wait_for
 
@@ -99,8 +99,7 @@ def test_list_and_status(tool, make_lio, link):
 def test_status_while_the_path_is_lost(tool, make_lio, link):
     tool("create", "db", *INITIATOR, *leg(make_lio(), link, more=",ping_interval_ms=500,"
                                                                 "ping_timeout_ms=500"))
-    link.set_up(False)
-    try:
+    with network.down(link):
         path = istripe.Volume("db").path_sysfs()
         wait_for("a lost path", lambda: read(path / "state") == "backoff")
         text = tool("status", "db")
@@ -109,8 +108,6 @@ def test_status_while_the_path_is_lost(tool, make_lio, link):
         assert re.search(r"last error +\S", text), text
         volume, = json.loads(tool("status", "--json"))["volumes"]
         assert volume["state"] == "waiting"
-    finally:
-        link.set_up(True)
     wait_for("the path again", lambda: read(path / "state") == "live", 60)
 
 

@@ -174,11 +174,8 @@ def test_reconnect_of_a_path_that_does_not_come_back(one_path, links):
     device = volume.enable()
     add(volume, 1, links[1])
     with verified_io(device):
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             code, out = status(TOOL, "reconnect", "--timeout", "5", volume.name)
-        finally:
-            links[0].set_up(True)
         assert code == 1 and "leg 0 path 0" in out and "paths behind it are left" in out
         wait_for("path 0", lambda: read(volume.path_sysfs() / "state") == "live", 60)
     assert int(read(volume.path_sysfs(0, 1) / "reconnects")) == 0
@@ -209,13 +206,10 @@ def test_added_to_a_leg_that_waits(one_path, links):
     device = volume.enable()
     with verified_io(device):
         wait_for("commands", lambda: sent(volume, 0) > 20, 60)
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             wait_for("the loss", lambda: state(volume) == "waiting", 60)
             add(volume, 1, links[1])
             wait_for("commands over it", lambda: sent(volume, 1) > 20, 60)
-        finally:
-            links[0].set_up(True)
         wait_for("the lost path", lambda: state(volume) == "live", 60)
         remove(volume, 0)
     assert not volume.path_sysfs(0, 0).exists()
@@ -231,8 +225,7 @@ def test_the_last_one_stays(one_path, links):
     with pytest.raises(OSError):
         volume.path.rmdir()
     add(volume, 1, links[1])
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         wait_for("the loss", lambda: state(volume) == "degraded", 30)
         assert refused(volume.path) == errno.EBUSY
         # At once: "any more" is told by one that has begun to log out.
@@ -240,8 +233,6 @@ def test_the_last_one_stays(one_path, links):
         run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=16")
         # The lost one has nothing that waits for it: it may go.
         remove(volume, 1)
-    finally:
-        links[1].set_up(True)
     assert state(volume) == "live"
 
 

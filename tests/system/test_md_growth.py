@@ -153,13 +153,10 @@ def test_all_paths_must_be_up(make_lio, make_volume, links, kernel_log):
     wait_for("all paths", lambda: state(volume) == "live", 30)
     size, before = volume.size_bytes(), supers(target)
     resize(target, LUN_BYTES + MORE)
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         wait_for("the loss", lambda: state(volume) == "degraded", 30)
         with pytest.raises(OSError):
             volume.rescan()
-    finally:
-        links[1].set_up(True)
     why = "keeps its size: leg 0 path 1 is down: superblocks are written when all paths are up"
     assert lines_with(kernel_log, why)
     assert volume.size_bytes() == size and supers(target) == before

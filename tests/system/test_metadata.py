@@ -814,8 +814,7 @@ def test_every_path_is_checked_at_its_login(make_md_paths):
 def test_a_path_that_comes_late_is_checked(make_md_paths, links):
     """The volume came up without it: nobody has looked over it yet."""
     target, volume = make_md_paths()
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         # Writes of an attempt before this one might come over it yet.
         with pytest.raises(istripe.EnableError, match="leg 0 path 1 is down: superblocks"):
             create(volume)
@@ -837,8 +836,6 @@ def test_a_path_that_comes_late_is_checked(make_md_paths, links):
         make_good(target, good)
         volume.enable()
         wait_paths(volume, "live")
-    finally:
-        links[1].set_up(True)
 
 
 def over(target, lun, link):

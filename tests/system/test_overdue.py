@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lab import fio, lio, storage
+from lab import fio, lio, network, storage
 from lab.disk import Direct, noise, same
 from lab.ghost import Write, held_write, release, state, volume_over
 from lab.shell import read, run, wait_for
@@ -266,13 +266,10 @@ def test_a_lost_write_waits_from_its_loss(server, make_volume, links):
         server.arm()
         writer = held_write(disk, target, noise(4 << 10, 1))
         time.sleep(31)
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 60)
             writer.join(2)
             assert writer.is_alive(), "the write does not wait for its path"
-        finally:
-            links[0].set_up(True)
         writer.finish()
         wait_for("both paths", lambda: state(volume) == "live", 60)
         release(server, target)

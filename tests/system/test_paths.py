@@ -153,15 +153,12 @@ def test_reads_go_on_over_the_other_path(two_paths, links):
     """The lost path's reads are not held until it is back."""
     volume = two_paths(recovery_timeout_ms=-1)
     device = volume.enable()
-    links[0].set_up(False)
-    try:
+    with network.down(links[0]):
         run(*read_16_mib(device, 65536), timeout_s=60)
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
         run(*read_16_mib(device, MIB), timeout_s=60)
         run("dd", "if=/dev/zero", f"of={device}", "oflag=direct", "bs=64k", "count=16",
             timeout_s=60)
-    finally:
-        links[0].set_up(True)
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
@@ -417,11 +414,8 @@ def test_links_go_down_in_turn_under_verify(two_paths, links, size, policy):
         for turn in range(size.rounds(4, 20)):
             link = links[turn % 2]
             fio.wait_transfers(device)
-            link.set_up(False)
-            try:
+            with network.down(link):
                 wait_for("the loss to be noticed", lambda: state(volume) != "live", 20)
-            finally:
-                link.set_up(True)
             wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
@@ -670,13 +664,10 @@ def test_io_waits_again(two_paths, links, kernel_log):
 def test_degraded_from_the_start(two_paths, links):
     """One path is enough; the other one comes when it can."""
     volume = two_paths()
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         device = volume.enable()
         assert state(volume) == "degraded"
         run(*read_16_mib(device, MIB))
-    finally:
-        links[1].set_up(True)
     wait_for("both paths", lambda: state(volume) == "live", 60)
 
 
@@ -720,11 +711,8 @@ def test_path_to_another_lun_than_the_named_one(make_lio, make_volume, links):
 def test_remove_while_a_path_is_down(two_paths, links):
     volume = two_paths(path={"login_timeout_ms": 120000})
     volume.enable()
-    links[0].set_up(False)
-    try:
+    with network.down(links[0]):
         wait_for("the loss to be noticed", lambda: state(volume) == "degraded", 20)
         start = time.monotonic()
         volume.disable()
         assert time.monotonic() - start < 30
-    finally:
-        links[0].set_up(True)

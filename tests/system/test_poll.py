@@ -218,13 +218,10 @@ def test_fail_over(make_lio, make_volume, links, napi):
     shape = fio.verify_options(16 * MIB, jobs=2, largest_bytes=64 * KIB, depth=4)
     with fio.meanwhile(device, **shape, **POLLED):
         for number, link in enumerate(links):
-            link.set_up(False)
-            try:
+            with network.down(link):
                 wait_for("the loss to be noticed", lambda number=number: read(
                     volume.path_sysfs(0, number) / "state") != "live", 30)
                 time.sleep(1)
-            finally:
-                link.set_up(True)
             wait_for("both paths", lambda: all(read(
                 volume.path_sysfs(0, each) / "state") == "live" for each in range(2)), 60)
 
@@ -235,15 +232,12 @@ def test_no_path(polled, link, napi):
     """Who polls gets his error when the time is over, and data again when the path is back."""
     volume = polled(recovery_timeout_ms=3000)
     device = volume.enable()
-    link.set_up(False)
-    try:
+    with network.down(link):
         start = time.monotonic()
         with pytest.raises(LabError, match="error"):
             fio.run(device, timeout_s=120, rw="randread", bs="4k", io_size=4096, size="100%",
                     **POLLED)
         assert 2 < time.monotonic() - start < 60
-    finally:
-        link.set_up(True)
     # The path's own state is told before the leg uses it.
     wait_for("the volume", lambda: read(volume.sysfs() / "state") == "live", 60)
     fio.run(device, rw="randread", bs="4k", io_size=MIB, size="100%", iodepth=4, **POLLED)

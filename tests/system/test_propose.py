@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-from lab import istripe
+from lab import istripe, network
 from lab.istripectl import INITIATOR
 from lab.shell import read, run, wait_for
 
@@ -51,11 +51,8 @@ def test_from_nothing(tool, make_lio, links, stock, conf):
 def test_a_link_that_is_down_is_left_out(tool, make_lio, links, stock):
     target = make_lio(16 * MIB, all_links=True)
     assert stock.daemon
-    links[1].set_up(False)
-    try:
+    with network.down(links[1]):
         tool(*words(links, "--yes", "--no-save", "--targets", target.iqn))
-    finally:
-        links[1].set_up(True)
     assert {(path(0, number)["portal"], path(0, number)["nic"]) for number in range(2)} == {
         (links[0].portal(ipv6), links[0].nic) for ipv6 in (False, True)}
     assert not (istripe.CONFIG / "db/legs/0/paths/2").exists()

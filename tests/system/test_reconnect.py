@@ -219,12 +219,9 @@ def test_idle_connection_is_missed(make_lio, make_volume, link):
     """Nothing is sent and nobody says that the peer is gone: the ping finds out."""
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK)
     volume.enable()
-    link.set_peer_up(False)
-    try:
+    with network.peer_down(link):
         wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         assert read(volume.path_sysfs() / "last_error")
-    finally:
-        link.set_peer_up(True)
     volume.wait_state("live")
 
 
@@ -234,12 +231,9 @@ def test_link_down_and_up_under_verify(make_lio, make_volume, link):
     device = volume.enable()
     with fio.meanwhile(device, **fio.verify_options(32 * MIB, jobs=4, depth=4)):
         for count in (1, 2):
-            link.set_up(False)
-            try:
+            with network.down(link):
                 wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
                 time.sleep(2)
-            finally:
-                link.set_up(True)
             wait_reconnects(volume, count)
 
 
@@ -319,14 +313,11 @@ def test_login_while_a_processor_goes_off_line(make_lio, make_volume, link):
     """What it waits for may be on top of the volume: the login must not wait for its lock (P62)."""
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK)
     volume.enable()
-    link.set_up(False)
-    try:
+    with network.down(link):
         wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         with processor_cannot_leave():
             link.set_up(True)
             wait_for("another session", lambda: volume.reconnects() > 0, 60)
-    finally:
-        link.set_up(True)
 
 
 def in_state(state, volume, paths):
@@ -415,14 +406,11 @@ def test_recovery_timeout(make_lio, make_volume, link):
     device = volume.enable()
     # The loss is noticed, and the time begins, after this.
     start = time.monotonic()
-    link.set_up(False)
-    try:
+    with network.down(link):
         with pytest.raises(LabError, match="exit code|error"):
             fio.run(device, rw="randread", bs="4k", io_size=4096, size="100%", timeout_s=120)
         took = time.monotonic() - start
         assert 3.9 < took < 60
-    finally:
-        link.set_up(True)
     wait_serving(volume)
     fio.run(device, rw="randread", bs="4k", io_size=MIB, size="100%")
 
@@ -433,8 +421,7 @@ def test_recovery_timeout_is_live(make_lio, make_volume, link):
     """Waiting for ever can be ended while it lasts."""
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK, recovery_timeout_ms=-1)
     device = volume.enable()
-    link.set_up(False)
-    try:
+    with network.down(link):
         job = fio.start(device, rw="randread", bs="4k", io_size=4096, size="100%")
         wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         time.sleep(4)
@@ -442,8 +429,6 @@ def test_recovery_timeout_is_live(make_lio, make_volume, link):
         write(volume.config / "recovery_timeout_ms", 0)
         with pytest.raises(LabError, match="exit code|error"):
             fio.finish(job, 60)
-    finally:
-        link.set_up(True)
     volume.wait_state("live")
 
 
@@ -454,16 +439,13 @@ def test_disable_without_a_target(make_lio, make_volume, link):
     volume = make_volume(make_lio(params=NO_WAIT), path=QUICK, recovery_timeout_ms=-1)
     device = volume.enable()
     job = background(device, 120)
-    link.set_up(False)
-    try:
+    with network.down(link):
         wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         start = time.monotonic()
         volume.force_down()
         assert time.monotonic() - start < 45
         with pytest.raises(LabError, match="exit code|error"):
             fio.finish(job, 30)
-    finally:
-        link.set_up(True)
 
 
 @pytest.mark.timeout_s(600)

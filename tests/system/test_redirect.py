@@ -428,16 +428,13 @@ def test_two_paths_are_redirected(make_server, make_volume, links, kernel_log):
         assert len(sent) == 2 and {portal(0), portal(1)} == set(sent)
         here.arm()
         writer = held_write(disk, target, noise(4 * KIB, 1))
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             writer.finish()
             wait_for("the end of the lost session",
                      lambda: read(volume.path_sysfs(0, 0) / "ghost_writes") == "0", 60)
             wait_for("the fence", lambda: kernel_log.matching("the old session is ended through"))
             assert len(sent) == 2 and read(volume.path_sysfs(0, 0) / "state") != "live"
             disk.write(AT, noise(4 * KIB, 2))
-        finally:
-            links[0].set_up(True)
         release(here, target)
         assert "carried out" not in target.run.memory
         same(disk.read(AT, 4 * KIB), noise(4 * KIB, 2), "the data on the disk")
@@ -562,13 +559,10 @@ def test_a_target_that_tells_no_portal_group(server, make_scripted, links):
     with Direct(volume.enable()) as disk:
         server.arm()
         writer = held_write(disk, target, older)
-        links[0].set_up(False)
-        try:
+        with network.down(links[0]):
             writer.join(90)
             assert not writer.is_alive() and not writer.good
             volume.force_down()
-        finally:
-            links[0].set_up(True)
     assert read(volume.leg / "unfenced") == "0"
     with Direct(volume.enable()) as disk:
         assert read(volume.leg / "unfenced") == ""

@@ -141,12 +141,9 @@ def test_live_outlasts_the_session(volume_of, link):
     log_in_again(volume)
     assert_tuned(sockets(), 1, TUNED)
     # While there is no session, a change is kept for the next one.
-    link.set_up(False)
-    try:
+    with network.down(link):
         wait_for("the loss to be noticed", lambda: volume.state() != "live", 60)
         write(volume.path / "dscp", 8)
-    finally:
-        link.set_up(True)
     volume.wait_state("live")
     assert_tuned(sockets(), 1, {**TUNED, "dscp": 8})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import lio, md, stacking
+from lab import lio, md, network, stacking
 from lab.shell import LabError, read, run, status, udev_settle, wait_for
 
 MIB = 1 << 20
@@ -202,15 +202,12 @@ def test_links_without_a_path(make_disks, link, recovery_ms, state):
     uuid = "0a1b2c3d-1111-4222-8333-444455556666"
     run("mkfs.ext4", "-q", "-L", "label", "-U", uuid, disk)
     wait_links(disk, "by-uuid", {uuid})
-    link.set_up(False)
-    try:
+    with network.down(link):
         wait_for(state, lambda: read(volumes[0].sysfs() / "state") == state, 60)
         run("udevadm", "trigger", "--action=change", disk)
         udev_settle()
         assert links_to(disk, "by-uuid") == {uuid} and links_to(disk, "by-label") == {"label"}
         assert f"ID_FS_UUID={uuid}" in run("udevadm", "info", disk)
-    finally:
-        link.set_up(True)
     wait_for("the path", lambda: read(volumes[0].sysfs() / "state") == "live", 60)
     run("udevadm", "trigger", "--action=change", disk)
     udev_settle()

@@ -118,16 +118,13 @@ def test_the_link_of_the_other_goes_down(beside, links, reader, kernel_log, seco
     each = reader(volume.enable())
     each.goes_on()
     wait_access(volume, 1, name)
-    links[0].set_peer_up(False)
-    try:
+    with network.peer_down(links[0]):
         wait_for("the loss", lambda: path_is(volume, 0, False), SOON_S)
         # Not last_error: the next attempt may have failed by now.
         assert kernel_log.matching(r"/0/0: the NIC has no link")
         each.goes_on()
         assert groups.wanted == [1]
         wait_access(volume, 1, "active/optimized")
-    finally:
-        links[0].set_peer_up(True)
     wait_access(volume, 0, "standby", FOUND_S)
     each.goes_on()
     assert groups.wanted == [1]
@@ -141,12 +138,9 @@ def test_the_link_of_the_only_one_goes_down(beside, links, reader):
     each = reader(volume.enable())
     each.goes_on()
     wait_access(volume, 1, "standby")
-    links[0].set_peer_up(False)
-    try:
+    with network.peer_down(links[0]):
         time.sleep(2)
         assert path_is(volume, 0, True)
-    finally:
-        links[0].set_peer_up(True)
     each.goes_on()
     assert read(volume.path_sysfs(0, 0) / "faults") == "0"
     assert groups.wanted == each.errors == []

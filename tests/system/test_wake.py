@@ -37,15 +37,6 @@ def wait_live(volume, path=0, timeout_s=SOON_S):
     wait_for(f"path {path} to be live", lambda: state(volume, path) == "live", timeout_s)
 
 
-@contextlib.contextmanager
-def no_link(link):
-    link.set_up(False)
-    try:
-        yield
-    finally:
-        link.set_up(True)
-
-
 def take_address(link):
     run("ip", "addr", "del", f"{link.source}/24", "dev", link.nic)
 
@@ -98,7 +89,8 @@ def prohibited(link):
 ANY_NIC = ({"nic": ""},)
 
 
-@pytest.mark.parametrize("without, paths", [(no_link, ({}, *ANY_NIC)), (no_address, ({}, *ANY_NIC)),
+@pytest.mark.parametrize("without, paths", [(network.down, ({}, *ANY_NIC)),
+                                            (no_address, ({}, *ANY_NIC)),
                                             (no_route, ANY_NIC), (blackhole, ANY_NIC),
                                             (prohibited, ANY_NIC)],
                          ids=["no_link", "no_address", "no_route", "blackhole", "prohibited"])
@@ -282,7 +274,7 @@ def test_at_once_by_another_name(make_lio, make_volume, links):
     try:
         write(volume.path / "nic", "enp3s0f0")
         volume.enable()
-        with no_link(links[0]):
+        with network.down(links[0]):
             wait_for("the loss", lambda: state(volume) == "backoff", 20)
             time.sleep(ASLEEP_S)
             wait_for("the back-off", lambda: state(volume) == "backoff", 10)
@@ -339,12 +331,9 @@ def test_at_once_when_the_port_of_a_vrf_is_back(make_lio, make_volume, links):
     with in_vrf(links[0]) as vrf:
         write(volume.path / "nic", vrf)
         volume.enable()
-        links[0].set_peer_up(False)
-        try:
+        with network.peer_down(links[0]):
             wait_for("the loss", lambda: state(volume) == "backoff", 20)
             wait_for("a long wait", lambda: logins(volume)[0] > 2000 * SOON_S, 120)
-        finally:
-            links[0].set_peer_up(True)
         wait_live(volume)
         volume.disable()
 

@@ -79,12 +79,9 @@ def wait_path(volume, index, live, leg=0):
 @contextlib.contextmanager
 def lost(volume, link, index, leg=0):
     """One of the paths is lost meanwhile."""
-    link.set_up(False)
-    try:
+    with network.down(link):
         wait_path(volume, index, False, leg)
         yield
-    finally:
-        link.set_up(True)
     wait_path(volume, index, True, leg)
 
 

@@ -85,6 +85,26 @@ class Network:
 
 
 @contextlib.contextmanager
+def down(link):
+    """The initiator's NIC is down."""
+    link.set_up(False)
+    try:
+        yield
+    finally:
+        link.set_up(True)
+
+
+@contextlib.contextmanager
+def peer_down(link):
+    """The target's end is down: the NIC has no carrier."""
+    link.set_peer_up(False)
+    try:
+        yield
+    finally:
+        link.set_peer_up(True)
+
+
+@contextlib.contextmanager
 def silent(link):
     """Nothing comes over this link, in neither direction."""
     link.set_silent(True)
