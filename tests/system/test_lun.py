@@ -25,7 +25,8 @@ def vpd(disk, page):
 
 
 def number(text, name):
-    return int(re.search(rf"{name}[^:]*: (\d+)", text).group(1))
+    """Some are hexadecimal."""
+    return int(re.search(rf"{name}[^:]*: (0x[0-9a-f]+|\d+)", text).group(1), 0)
 
 
 @pytest.mark.parametrize("block_bytes", [512, 4096])
@@ -52,15 +53,12 @@ def test_limits_follow_vpd_b0(make_lio, make_volume, stock, link):
     volume.enable()
     limits = vpd(stock.login(link.portal(), target.iqn), "bl")
     transfer_blocks = number(limits, "Maximum transfer length")
-    if transfer_blocks:
-        assert int(volume.queue("max_hw_sectors_kb")) * 2 <= transfer_blocks
+    assert 0 < int(volume.queue("max_hw_sectors_kb")) * 2 <= transfer_blocks
     unmap_blocks = number(limits, "Maximum unmap LBA count")
     assert 0 < int(volume.queue("discard_max_hw_bytes")) <= unmap_blocks * 512 * number(
         limits, "Maximum unmap block descriptor count")
     same_blocks = number(limits, "Maximum write same length")
-    assert 0 < int(volume.queue("write_zeroes_max_bytes"))
-    if same_blocks:
-        assert int(volume.queue("write_zeroes_max_bytes")) <= same_blocks * 512
+    assert 0 < int(volume.queue("write_zeroes_max_bytes")) <= same_blocks * 512
 
 
 @pytest.mark.both
