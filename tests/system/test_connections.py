@@ -227,7 +227,7 @@ def test_one_is_killed_under_verify(scripted, make_volume, size, count):
     rounds = size.rounds(4, 50)
     done = 0
     while done < rounds:
-        job = fio.start(device, randseed=done + 1,
+        job = fio.begin(device, randseed=done + 1,
                         **fio.verify_options(8 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4))
         while job.poll() is None and done < rounds:
             time.sleep(0.5)

@@ -196,7 +196,7 @@ def test_killed_under_verify(polled, size, request, nic):
     killed = runs = 0
     while killed < wanted:
         runs += 1
-        job = fio.start(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=256 * KIB,
+        job = fio.begin(device, **fio.verify_options(16 * MIB, jobs=4, largest_bytes=256 * KIB,
                                                      depth=4), randseed=runs, **POLLED)
         while job.poll() is None and killed < wanted:
             time.sleep(0.3 + 0.1 * (killed % 4))

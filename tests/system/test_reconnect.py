@@ -73,7 +73,7 @@ def test_connection_killed_under_verify(make_lio, make_volume, size, digests):
         return min(killed, volume.reconnects()) < wanted
 
     while too_few():
-        job = fio.start(device, **fio.verify_options(32 * MIB, jobs=8, largest_bytes=4 * MIB,
+        job = fio.begin(device, **fio.verify_options(32 * MIB, jobs=8, largest_bytes=4 * MIB,
                                                      depth=4), randseed=runs + 1)
         while job.poll() is None and too_few():
             time.sleep(0.2 + 0.1 * (killed % 4))
@@ -95,7 +95,7 @@ def test_both_paths_lost_again_and_again(make_lio, make_volume, links, size):
     device = volume.enable()
     rng = random.Random(5)
     state = volume.leg_sysfs(0) / "state"
-    job = fio.start(device, rw="randwrite", bs="256k", iodepth=16, size="60M", norandommap=True,
+    job = fio.begin(device, rw="randwrite", bs="256k", iodepth=16, size="60M", norandommap=True,
                     time_based=True, runtime=1500)
     for _ in range(size.rounds(12, 150)):
         for _ in range(rng.randrange(1, 4)):

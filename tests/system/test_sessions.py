@@ -126,7 +126,7 @@ def test_one_is_killed_under_verify(volume_of, size):
     rounds = size.rounds(4, 50)
     done = 0
     while done < rounds:
-        job = fio.start(device, randseed=done + 1,
+        job = fio.begin(device, randseed=done + 1,
                         **fio.verify_options(8 * MIB, jobs=4, largest_bytes=64 * KIB, depth=4))
         while job.poll() is None and done < rounds:
             time.sleep(0.5)

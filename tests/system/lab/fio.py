@@ -114,8 +114,8 @@ def begin(file, disk=None, **options):
     process = start(file, **options)
     wait_for("fio to do I/O", lambda: process.poll() is not None or
              sum(map(int, read(inflight).split())), 120)
-    if process.poll() is not None:
-        raise LabError(f"fio has ended before it was seen to do I/O\n{process.communicate()[1]}")
+    if process.poll():
+        finish(process)
     return process
 
 
