@@ -16,6 +16,7 @@ from lab.ghost import (
     killed,
     path_is,
     state,
+    undisturbed,
     volume_over,
     write_to_holder,
 )
@@ -89,13 +90,6 @@ def works_over_the_first(groups, disk, seed):
     works(disk, seed, 4)
     assert served(groups)[0] > before[0]
     assert served(groups)[1] == before[1]
-
-
-def undisturbed(volume, paths=2):
-    """No session was lost for this."""
-    for path in range(paths):
-        assert read(volume.path_sysfs(0, path) / "state") == "live"
-        assert read(volume.path_sysfs(0, path) / "faults") == "0"
 
 
 def test_optimized_first(alua, links, kernel_log):

@@ -16,7 +16,7 @@ from conftest import PATIENCE
 from lab import fio, lio
 from lab.array import EXPLICIT, IMPLICIT, LioArray, ways
 from lab.disk import Direct, noise, same
-from lab.ghost import AT, KIB, Write, path_is, state
+from lab.ghost import AT, KIB, Write, path_is, state, undisturbed
 from lab.settings import POLICIES
 from lab.shell import read, wait_for, write
 from scripted.alua import NON_OPTIMIZED, OPTIMIZED, STANDBY
@@ -257,13 +257,6 @@ def in_flight(kind):
     return VERIFY[kind]["jobs"] * VERIFY[kind]["depth"] + 1
 
 
-def undisturbed(volume, legs=1, paths=4):
-    """No session was lost for this."""
-    for leg, path in itertools.product(range(legs), range(paths)):
-        assert read(volume.path_sysfs(leg, path) / "state") == "live"
-        assert read(volume.path_sysfs(leg, path) / "faults") == "0"
-
-
 def check_stalls(stalls, transition_s):
     assert median(stalls) < transition_s + STALL_BUSY_S
     assert max(stalls) < transition_s + STALL_ONCE_S
@@ -344,7 +337,7 @@ def test_to_standby_and_back(four, reader, size, request, verdict, kind, access)
     assert each.errors == []
     # One at most for each I/O and each path to the group, and attentions.
     assert sum(refused(volume)) <= len(stalls) * (2 * in_flight(kind) + 8)
-    undisturbed(volume)
+    undisturbed(volume, paths=4)
     # The scripted target takes its time on a busy machine.
     if size.full and kind == "lio":
         check_stalls([*stalls, of_fio], array.transition_s)
@@ -435,6 +428,6 @@ def test_asked_for_again_and_again(many, reader, size, request, verdict):
         "requests": f"{requests} for {legs} LUNs"})
     assert requests == legs * rounds
     assert each.errors == []
-    undisturbed(volume, legs, paths=2)
+    undisturbed(volume, legs=legs)
     if size.full:
         check_stalls([*stalls, of_fio], transition_s)

@@ -12,6 +12,7 @@ import pytest
 
 from lab import fio, network
 from lab.disk import Direct, noise, same
+from lab.ghost import state
 from lab.istripe import INITIATOR
 from lab.istripectl import TOOL
 from lab.reservation import KEY, WRITE_EXCLUSIVE_REG_ONLY, Reservations
@@ -92,10 +93,6 @@ def wait_session(volume, count):
             return False
 
     wait_for("the next session", there, 60)
-
-
-def state(volume):
-    return read(volume.sysfs() / "state")
 
 
 def verified_io(device):

@@ -9,7 +9,7 @@ import pytest
 
 from lab import ghost, lio, network, topology
 from lab.disk import Direct, noise, same
-from lab.ghost import KIB, killed, path_state
+from lab.ghost import KIB, killed, path_state, wait_path
 from lab.istripectl import TOOL
 from lab.shell import read, run, wait_for, write
 from lab.tracing import traced
@@ -57,10 +57,6 @@ def is_refused(volume, path, name, value):
     return refused.value.errno == errno.EBUSY
 
 
-def wait_live(volume, path=0):
-    wait_for(f"path {path} to be live", lambda: path_state(volume, path) == "live", WITHIN_S)
-
-
 @pytest.mark.timeout_s(300)
 def test_another_nic_ends_the_old_session(groups, links, kernel_log):
     """The session is that of before, so its login ends what the old one has left."""
@@ -86,13 +82,13 @@ def test_another_nic_ends_the_old_session(groups, links, kernel_log):
             waits.join(ghost.SETTLE_S)
             assert waits.is_alive(), "newer data were written over a write that is with the disk"
             holder.release()
-            wait_live(volume)
+            wait_path(volume, 0, True)
             waits.finish()
             same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
             assert read(lost / "ghost_writes") == "0"
             assert is_refused(volume, 0, "nic", links[0].nic)
         write(nic, links[0].nic)
-        wait_live(volume)
+        wait_path(volume, 0, True)
         assert len(network.ports(links[0])) == 1
     volume.disable()
     assert read(nic) == links[0].nic
@@ -109,7 +105,7 @@ def proven_over(volume, name, value):
     wait_for("the loss", lambda: path_state(volume) != "live", WITHIN_S)
     with traced("istripe/istripe_login") as trace:
         write(path_dir(volume, 0) / name, value)
-        wait_live(volume)
+        wait_path(volume, 0, True)
         own = "|".join(read(volume.path_sysfs(0, path) / "session" / "isid") for path in range(2))
         # The old proof is there until the new session is in use.
         wait_for("a test login of the next proof", lambda: re.search(
@@ -154,7 +150,7 @@ def test_a_setting_changes_during_a_login(groups, links, kernel_log):
         assert kernel_log.matching("settings of the path have changed meanwhile")
         write(nic, "")
         write(nic, links[0].nic)
-    wait_live(volume)
+    wait_path(volume, 0, True)
 
 
 def chap_of(target, name, secret):
@@ -176,14 +172,14 @@ def test_another_secret(make_lio, make_volume, links, kernel_log):
         for path in range(2):
             wait_for("the refusal", lambda path=path: path_state(volume, path) == "refused", WITHIN_S)
         write(path_dir(volume, 0) / "chap_secret", OTHER)
-        wait_live(volume)
+        wait_path(volume, 0, True)
         same(disk.read(0, 64 * KIB), noise(64 * KIB, 1), "what was read")
         write(path_dir(volume, 1) / "chap_secret", "")
         assert kernel_log.matching("chap_secret: the path logs in with CHAP as before: chap_user is "
                                    "set, chap_secret is not")
         assert path_state(volume, 1) != "live"
         write(path_dir(volume, 1) / "chap_secret", OTHER)
-        wait_live(volume, 1)
+        wait_path(volume, 1, True)
     volume.disable()
     volume.enable()
     assert [path_state(volume, path) for path in range(2)] == ["live", "live"]
@@ -198,9 +194,9 @@ def test_apply_writes_it_in_place(groups, links):
             writer.finish()
             run(TOOL, "set", volume.name, "--leg", "0", "--path", "0", f"nic={CARD}")
             holder.release()
-            wait_live(volume)
+            wait_path(volume, 0, True)
         # The file has the old one.
         wait_for("the loss", lambda: path_state(volume) != "live", WITHIN_S)
         assert "the lost path logs in with it" in run(TOOL, "apply", volume.name)
-        wait_live(volume)
+        wait_path(volume, 0, True)
         assert read(volume.path_sysfs(0, 0) / "ghost_writes") == "0"

@@ -11,7 +11,7 @@ import pytest
 
 from lab import connections, fio, istripe, md, network, storage
 from lab.disk import Direct, noise, same
-from lab.ghost import Write
+from lab.ghost import Write, state
 from lab.lio import resize
 from lab.shell import read, wait_for, write
 from scripted.checks import LUN_RESET
@@ -44,10 +44,6 @@ def supers(target):
 
 def lines_with(kernel_log, words):
     return [line for line in kernel_log.read() if words in line]
-
-
-def state(volume):
-    return read(volume.sysfs() / "state")
 
 
 def rescan_at_last(volume, size_bytes):

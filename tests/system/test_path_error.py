@@ -30,6 +30,7 @@ from lab.ghost import (
     path_state,
     set_isids,
     state,
+    undisturbed,
     volume_over,
     wait_waiting,
 )
@@ -133,9 +134,7 @@ def test_the_other_path_serves(two_paths, name, policy):
         assert bad.target.run.hits > 0
         bad.target.run.armed = False
         works(disk, 3)
-    for path in range(2):
-        assert path_state(volume, path) == "live"
-        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+    undisturbed(volume)
 
 
 @SAYS
@@ -282,9 +281,7 @@ def test_the_medium_takes_no_write(two_paths, state_of_1):
         for server in servers:
             server.target.run.armed = False
         works(disk, 2)
-    for path in range(2):
-        assert path_state(volume, path) == "live"
-        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+    undisturbed(volume)
 
 
 @SAYS
@@ -464,9 +461,7 @@ def test_no_path_answers_for_long(two_paths, state_of_1):
         for server in servers:
             server.target.run.armed = False
         works(disk, 2)
-    for path in range(2):
-        assert path_state(volume, path) == "live"
-        assert read(volume.path_sysfs(0, path) / "faults") == "0"
+    undisturbed(volume)
 
 
 @HANGS

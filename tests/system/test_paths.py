@@ -11,6 +11,7 @@ import pytest
 from lab import fio, istripe, lio, network, storage
 from lab.connections import log_in_again
 from lab.disk import Direct, noise, start_write
+from lab.ghost import state
 from lab.network import mute
 from lab.reservation import IGNORE_KEY, KEY, Reservations
 from lab.settings import POLICIES
@@ -52,10 +53,6 @@ def sent_by(volume, *argv):
 def read_16_mib(device, block):
     return ("dd", f"if={device}", "of=/dev/null", "iflag=direct", f"bs={block}",
             f"count={16 * MIB // block}")
-
-
-def state(volume):
-    return read(volume.sysfs() / "state")
 
 
 def test_both_paths_are_live(two_paths):

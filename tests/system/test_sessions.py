@@ -8,6 +8,7 @@ import pytest
 
 from lab import fio, istripe, lio, network, storage
 from lab.connections import assert_queue_for_each, wait_reconnects
+from lab.ghost import state
 from lab.istripe import INITIATOR
 from lab.shell import read, run, status, wait_for
 from scripted.conn import Drop
@@ -58,10 +59,6 @@ def port(volume, number):
 def kill_one(volume, number):
     out = run("ss", "-HKtn", "state", "established", f"sport = {port(volume, number)}")
     assert len(out.splitlines()) == 1, out
-
-
-def state(volume):
-    return read(volume.sysfs() / "state")
 
 
 def sessions_dirs(volume):

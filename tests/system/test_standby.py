@@ -10,7 +10,7 @@ import pytest
 
 from lab import md, network
 from lab.disk import Direct, works
-from lab.ghost import killed, path_is, volume_over
+from lab.ghost import killed, path_is, undisturbed, volume_over
 from lab.istripe import EnableError
 from lab.shell import read, wait_for, write
 from scripted.alua import (
@@ -169,13 +169,6 @@ def test_a_port_that_is_not_optimized_is_tried(beside, links, kernel_log):
         answers.set()
     wait_for("path 1", lambda: path_is(volume, 1, True), FOUND_S)
     assert groups.wanted == []
-
-
-def undisturbed(volume):
-    """No session was lost for this."""
-    for path in range(2):
-        assert path_is(volume, path, True)
-        assert read(volume.path_sysfs(0, path) / "faults") == "0"
 
 
 def test_unavailable_when_enabled(beside):

@@ -8,6 +8,7 @@ A nbd.HoldingDisk is one, scripted.ghost.Holder another.
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
 
@@ -74,6 +75,13 @@ def path_is(volume, index, live, leg=0):
 def wait_path(volume, index, live, leg=0):
     wait_for(f"leg {leg} path {index} to be {'live' if live else 'lost'}",
              lambda: path_is(volume, index, live, leg), LOST_S)
+
+
+def undisturbed(volume, paths=2, legs=1):
+    """No session was lost for what the test has done."""
+    for leg, path in itertools.product(range(legs), range(paths)):
+        assert path_state(volume, path, leg) == "live"
+        assert read(volume.path_sysfs(leg, path) / "faults") == "0"
 
 
 @contextlib.contextmanager
