@@ -179,7 +179,7 @@ def answered_early(server, target, disk, size, answer):
 @pytest.mark.parametrize("digests", ["plain", "digests"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ANSWERS)
-def test_answered_early(name, way, digests, server, make_scripted, link, reader):
+def test_answered_early(name, way, digests, server, make_scripted, reader):
     answer = ANSWERS[name]
     scenario = Scenario("answers early", hooks=hooks(way, answer), settings={
         "MaxRecvDataSegmentLength": MIB if way == "immediate" else 64 * KIB,

@@ -377,7 +377,7 @@ def iscsi(stock, desk):
     stock.forget_all()
 
 
-def stock_disks(targets, iscsi, *luns):
+def stock_disks(targets, iscsi):
     """Disks of array1 and array2 of these names: /dev/sda is another one, as on most hosts."""
     other, = at("array3", size=8 * MIB)
     iscsi.login("192.0.2.10", targets(other).iqn)

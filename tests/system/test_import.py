@@ -228,7 +228,7 @@ def test_every_setting_of_records_under_io(tool, make_lio, links, records, conf)
     assert read(volume.sysfs() / "queue_depth") == "64" and tool("apply", "db") == ""
 
 
-def test_one_path_of_records(tool, make_lio, links, records, conf):
+def test_one_path_of_records(tool, make_lio, records, conf):
     """Only path 1 follows its record; path 0 and what a volume has once are as the file says."""
     target = make_lio(16 * MIB, all_links=True)
     records(target)

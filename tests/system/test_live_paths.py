@@ -146,7 +146,7 @@ def test_reconnect_under_verify(one_path, links, size, kernel_log, connections):
     assert not kernel_log.matching("I/O error")
 
 
-def test_reconnect_of_the_only_path(one_path, links, kernel_log):
+def test_reconnect_of_the_only_path(one_path, kernel_log):
     """Refused, unless I/O may wait for it."""
     volume = one_path()
     device = volume.enable()

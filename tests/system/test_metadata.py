@@ -748,7 +748,7 @@ def test_nothing_is_made_while_zeroes_may_come(left_zeroes):
 
 
 @pytest.mark.parametrize("response", [NOT_SUPPORTED, REJECTED])
-def test_a_target_that_refuses_resets(make_scripted, server, response):
+def test_a_target_that_refuses_resets(make_scripted, response):
     """It is believed, though not at its first word if that may pass."""
     resets = []
 

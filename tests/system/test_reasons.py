@@ -110,7 +110,7 @@ def test_a_route_forbids(scripted, link, kind, error):
 
 
 @OWN
-def test_lost_soon_after_a_login(scripted, server, kernel_log):
+def test_lost_soon_after_a_login(scripted, kernel_log):
     """The next login fails, and that is said although the session before was a short one."""
     lost = []
 

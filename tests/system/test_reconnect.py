@@ -466,7 +466,7 @@ def test_other_lun_behind_the_same_address_is_refused(make_lio, make_volume):
 
 
 @pytest.mark.timeout_s(600)
-def test_tgtd_killed_and_started_again(make_tgt, make_volume, link):
+def test_tgtd_killed_and_started_again(make_tgt, make_volume):
     target = make_tgt(64 * MIB)
     volume = make_volume(target, path=QUICK)
     device = volume.enable()
