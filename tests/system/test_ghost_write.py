@@ -526,9 +526,9 @@ def test_reset_ends_what_others_do(server, make_volume, links, kernel_log, tas, 
         wait_ready(volume, 2, "path", server.port)
         before = holder.resets
         with held_by_dead_link(disk, holder, older, volume, links[0], "degraded") as writer:
-            holder.lost_at = MIB
+            holder.lose_at.add(MIB)
             sibling = Write(disk, MIB, other)
-            wait_for("the other path's write", lambda: holder.lost_at is None)
+            wait_for("the other path's write", lambda: not holder.lose_at)
             if not after_s:
                 holder.release()
         wait_for("the reset", lambda: holder.resets > before or not writer.is_alive(), 60)
@@ -550,6 +550,34 @@ def test_reset_ends_what_others_do(server, make_volume, links, kernel_log, tas, 
     volume.disable()
     assert not kernel_log.matching("which is not in flight|commands time out over this path")
     assert server.violations() == []
+
+
+@OVERDUE
+@pytest.mark.timeout_s(600)
+def test_reset_ends_many_of_others(server, make_volume, links, kernel_log):
+    """All are sent again where each abort is complete, of tasks that are gone as well."""
+    holder = Holder(tas=False, ends_unknown=True)
+    volume = scripted_volume(server, make_volume, links, holder, 2, "path",
+                             command_timeout_ms=OVERDUE_MS)
+    places = [MIB, 2 * MIB, 3 * MIB]
+
+    def attempt(older, newer, other):
+        wait_ready(volume, 2, "path", server.port)
+        with held_by_dead_link(disk, holder, older, volume, links[0], "degraded") as writer:
+            holder.lose_at.update(places)
+            siblings = [Write(disk, at, other) for at in places]
+            wait_for("the other path's writes", lambda: not holder.lose_at)
+            holder.release()
+        for one in [writer, *siblings]:
+            one.finish()
+        disk.write(ghost.AT, newer)
+        same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
+        for at in places:
+            same(disk.read(at, 4 * KIB), other, "what the other path has written")
+
+    with Direct(volume.enable()) as disk:
+        assert collected(kernel_log, attempt), "the other path's writes wait"
+    volume.disable()
 
 
 @OVERDUE
@@ -577,9 +605,9 @@ def test_reset_beside_a_silent_path(server, make_volume, links, kernel_log):
         assert holder.task.conn.session.isid.hex() == ISIDS[1]
         gate.close(server, ISIDS[1])
         wait_for("the second path's end", lambda: path_is(volume, 1, False))
-        holder.lost_at = MIB
+        holder.lose_at.add(MIB)
         sibling = Write(disk, MIB, other)
-        wait_for("the third path's write", lambda: holder.lost_at is None)
+        wait_for("the third path's write", lambda: not holder.lose_at)
         gate.closed.discard(ISIDS[0])
         wait_for("the first path", lambda: path_is(volume, 0, True), 60)
         gate.silent.add(ISIDS[0])

@@ -355,7 +355,10 @@ static int session_ask_task(struct istripe_conn *conn, u32 itt, u32 cmd_sn,
 
 	if (!ret && control_req->response == ISCSI_TMF_RSP_NO_TASK)
 		return session_collect_task(conn, itt, deadline);
-	/* The target had it: the others go on. Nothing ends it, so its data may not be rejected. */
+	/* SCST says so of a task that it does not know, too. */
+	if (!ret && !task_management_result(control_req->response))
+		return 0;
+	/* The others go on. Nothing ends this one, so its data may not be rejected. */
 	WRITE_ONCE(control_req->referenced_itt, ISTRIPE_TAG_RESERVED);
 	return ret ?: -EBUSY;
 }
@@ -363,7 +366,8 @@ static int session_ask_task(struct istripe_conn *conn, u32 itt, u32 cmd_sn,
 /*
  * Has the reset ended the command in @slot? One that the target does not know, and has not
  * answered, is dead. Each is asked for: a target may forget a command just before it answers it,
- * and a target that shows the same LUN from another node, and goes on there, knows the others.
+ * and one that shows the same LUN from another node, and goes on there, has the others, and ends
+ * them now.
  */
 static int session_collect_slot(struct istripe_session *session, u32 slot, u32 end,
 				unsigned long deadline)

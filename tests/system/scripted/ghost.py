@@ -86,15 +86,17 @@ class Holder:
     The write is with the disk: neither the end of its session nor a new login stops it. A reset of
     the LUN, or an abort of this write, is answered as `reset` says. tas: whether other sessions are
     told that their tasks were aborted; "late": when these have been asked for, behind the answer to
-    that, as FreeBSD's target does.
+    that, as FreeBSD's target does. ends_unknown: whether it has ended a task that it does not know,
+    as SCST says.
     """
 
-    def __init__(self, reset=completes, tas=False):
+    def __init__(self, reset=completes, tas=False, ends_unknown=False):
         self.reset = reset
         self.tas = tas
+        self.ends_unknown = ends_unknown
         self.server = None
         self.at = None              # where the next write is held
-        self.lost_at = None         # where the next one is not carried out, only aborted
+        self.lose_at = set()        # where the next one is not carried out, only aborted
         self.task = None
         self.let_go = self.over = None
         self.carried_out = 0
@@ -110,11 +112,11 @@ class Holder:
 
     async def on_command(self, run, conn, task):
         at = number(task.cdb, 2, 8) * run.target.disk.block_bytes
-        if task.opcode != WRITE_16 or at not in (self.at, self.lost_at):
+        if task.opcode != WRITE_16 or at not in self.lose_at | {self.at}:
             return False
         await run.target.collect(conn, task)
-        if at == self.lost_at:
-            self.lost_at = None
+        if at in self.lose_at:
+            self.lose_at.remove(at)
             await asyncio.Event().wait()
         self.at = None
         self.let_go, self.over = asyncio.Event(), asyncio.Event()
@@ -149,12 +151,19 @@ class Holder:
                 self.marked.remove(task)
                 self._start(conn, self._say_late(run.target, task))
             mine = self.task and self.task.itt == pdu.referenced_itt and self.task.conn is conn
+            if self.ends_unknown and not self._is_known(conn, pdu.referenced_itt):
+                self._start(conn, run.target.answer_task_management(conn, pdu, COMPLETE))
+                return True
         else:
             mine = function == checks.LUN_RESET
         if not mine:
             return False
         self._start(conn, self._answer(run, conn, pdu, function))
         return True
+
+    @staticmethod
+    def _is_known(conn, itt):
+        return any(task.itt == itt for task in conn.session.tasks.values())
 
     @staticmethod
     def _start(conn, work):
