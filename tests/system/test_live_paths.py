@@ -537,6 +537,6 @@ def test_metadata_is_checked(make_lio, make_volume, links):
         file.write(b"\xff" * 8)
     directory = configure(volume, 1, links[1])
     refused(directory, 1)
-    assert "leg 0: it was in use, but now: superblock is damaged" in volume.last_error()
+    assert "another host has assembled it: events" in volume.last_error()
     assert len(network.established()) == 1
     run("dd", f"if={device}", "of=/dev/null", "iflag=direct", "bs=64k", "count=16")
