@@ -30,7 +30,10 @@ bool istripe_nic_deprecated_source(const struct net_device *dev,
 				   const struct sockaddr_storage *portal,
 				   struct sockaddr_storage *source);
 
-/* The route that TCP would take if it had none, from the address and over the NIC of @sk. */
+/*
+ * The route that TCP would take if it had none, from the address and over the NIC of @sk: a
+ * reference, or ERR_PTR().
+ */
 struct dst_entry *istripe_nic_route(struct sock *sk);
 
 /*
