@@ -134,15 +134,6 @@ int istripe_proof_ask(struct istripe_nexus *nexus, u32 generation)
 	return ret;
 }
 
-static int test_check_answers(const struct istripe_test_session *test,
-			      const struct istripe_nexus *owner, struct istripe_reason *why)
-{
-	if (!istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS))
-		return 0;
-	return istripe_reason_fail(why, -EHOSTDOWN, "the test session through %s does not answer",
-				   owner->label);
-}
-
 /* Like fence_check_way(). -ESTALE: that session is gone; -EHOSTDOWN: no answer. */
 static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_test_session *test,
 			   struct istripe_reason *why)
@@ -153,7 +144,11 @@ static int proof_check_way(struct istripe_nexus *nexus, const struct istripe_tes
 		istripe_reason_set(why, "%s does not answer itself", nexus->label);
 	if (ret == -ENOTCONN)
 		return -ESTALE;
-	return ret ? -EHOSTDOWN : test_check_answers(test, nexus, why);
+	if (!ret && istripe_session_ping(test->session, ISTRIPE_PING_TIMEOUT_MS))
+		return istripe_reason_fail(why, -EHOSTDOWN,
+					   "the test session through %s does not answer",
+					   nexus->label);
+	return ret ? -EHOSTDOWN : 0;
 }
 
 static int proof_log_in(struct istripe_proof *proof, u32 round,
@@ -172,7 +167,7 @@ static int proof_log_in(struct istripe_proof *proof, u32 round,
 	if (ret)
 		test_close(proof, test, false);
 	else if (before->session)
-		ret = test_check_answers(test, owner, why);
+		ret = proof_check_way(owner, test, why);
 	if (!ret && before->session)
 		ret = test_check_ended(before, READ_ONCE(timers->ping_timeout_ms), why);
 	if (!ret && before->session)
