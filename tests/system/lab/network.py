@@ -85,33 +85,28 @@ class Network:
 
 
 @contextlib.contextmanager
+def for_a_while(change, value):
+    """A state of a link that is true or false is the other one afterwards."""
+    change(value)
+    try:
+        yield
+    finally:
+        change(not value)
+
+
 def down(link):
     """The initiator's NIC is down."""
-    link.set_up(False)
-    try:
-        yield
-    finally:
-        link.set_up(True)
+    return for_a_while(link.set_up, False)
 
 
-@contextlib.contextmanager
 def peer_down(link):
     """The target's end is down: the NIC has no carrier."""
-    link.set_peer_up(False)
-    try:
-        yield
-    finally:
-        link.set_peer_up(True)
+    return for_a_while(link.set_peer_up, False)
 
 
-@contextlib.contextmanager
 def silent(link):
     """Nothing comes over this link, in neither direction."""
-    link.set_silent(True)
-    try:
-        yield
-    finally:
-        link.set_silent(False)
+    return for_a_while(link.set_silent, True)
 
 
 @contextlib.contextmanager
