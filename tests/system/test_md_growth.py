@@ -372,6 +372,16 @@ def at_super(task, opcode):
     return task.opcode == opcode and int.from_bytes(task.cdb[2:10], "big") == SUPER_LBA
 
 
+def over_two_paths(make_scripted, name, on_command):
+    """A volume that is up, its target, which forgets all at a reset of the LUN, and its disk."""
+    volume, target = make_scripted(
+        Scenario(name, hooks={"on_command": on_command, "on_tmf": forgets}), paths=2,
+        metadata="md", fence="path", policy="round-robin")
+    device = create(volume)
+    wait_for("both paths", lambda: state(volume) == "live", 60)
+    return volume, target, device
+
+
 def target_failure(stored=False):
     """The scenario in which a superblock is said not to be written, whether it is or not."""
     async def hook(run, conn, task):
@@ -830,11 +840,8 @@ def test_a_reset_of_the_lun_meanwhile(make_scripted, server, links, opcode, lba)
             await asyncio.Event().wait()
         return False
 
-    volume, target = make_scripted(
-        Scenario("resets", hooks={"on_command": on_command, "on_tmf": forgets}), paths=2,
-        metadata="md", fence="path", policy="round-robin")
-    with Direct(create(volume)) as disk:
-        wait_for("both paths", lambda: state(volume) == "live", 60)
+    volume, target, device = over_two_paths(make_scripted, "resets", on_command)
+    with Direct(device) as disk:
         size, writers = volume.size_bytes(), []
         server.arm()
         for at in range(MIB, MIB + 256 * KIB, 4 * KIB):
@@ -884,11 +891,8 @@ def test_a_lun_that_says_meanwhile_that_it_has_changed(make_scripted, server, li
             return True
         return False
 
-    volume, target = make_scripted(
-        Scenario("changes", hooks={"on_command": on_command, "on_tmf": forgets}), paths=2,
-        metadata="md", fence="path", policy="round-robin")
-    with Direct(create(volume)) as disk:
-        wait_for("both paths", lambda: state(volume) == "live", 60)
+    volume, target, device = over_two_paths(make_scripted, "changes", on_command)
+    with Direct(device) as disk:
         size, writers = volume.size_bytes(), []
         server.arm()
         while ends == "reset" and not kept:

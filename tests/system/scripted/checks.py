@@ -491,6 +491,7 @@ CHECKS = {
 }
 SENT = {
     p.R2T: Connection._sent_r2t, p.SCSI_RESPONSE: Connection._sent_status,
-    p.DATA_IN: Connection._sent_status, p.TASK_MANAGEMENT_RESPONSE: Connection._sent_task_management, p.REJECT: Connection._sent_reject,
+    p.DATA_IN: Connection._sent_status, p.REJECT: Connection._sent_reject,
+    p.TASK_MANAGEMENT_RESPONSE: Connection._sent_task_management,
     p.NOP_IN: Connection._sent_nop_in, p.LOGIN_RESPONSE: Connection._sent_login,
 }
