@@ -556,13 +556,14 @@ def test_reset_ends_what_others_do(server, make_volume, links, kernel_log, tas, 
 @pytest.mark.timeout_s(600)
 def test_reset_ends_many_of_others(server, make_volume, links, kernel_log):
     """All are sent again where each abort is complete, of tasks that are gone as well."""
-    holder = Holder(tas=False, ends_unknown=True)
+    holder = Holder(ends_unknown=True)
     volume = scripted_volume(server, make_volume, links, holder, 2, "path",
                              command_timeout_ms=OVERDUE_MS)
     places = [MIB, 2 * MIB, 3 * MIB]
 
     def attempt(older, newer, other):
         wait_ready(volume, 2, "path", server.port)
+        before = holder.resets
         with held_by_dead_link(disk, holder, older, volume, links[0], "degraded") as writer:
             holder.lose_at.update(places)
             siblings = [Write(disk, at, other) for at in places]
@@ -574,6 +575,7 @@ def test_reset_ends_many_of_others(server, make_volume, links, kernel_log):
         same(disk.read(ghost.AT, 4 * KIB), newer, "the data on the disk")
         for at in places:
             same(disk.read(at, 4 * KIB), other, "what the other path has written")
+        assert holder.resets > before
 
     with Direct(volume.enable()) as disk:
         assert collected(kernel_log, attempt), "the other path's writes wait"
